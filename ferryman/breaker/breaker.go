@@ -1,0 +1,160 @@
+// Package breaker decides whether a call to something that may be broken should be tried at all. It
+// guards any call; it starts no goroutine, holds no lock, calls nobody back and never reads a clock.
+//
+//	b := breaker.New(breaker.Config{Threshold: 3, Cooldown: 30 * time.Second})
+//
+//	ticket, ok := b.Allow(time.Now())
+//	if !ok {
+//		return errUnavailable // for another b.RetryAfter(time.Now())
+//	}
+//	defer ticket.Release(time.Now()) // no verdict (a panic, say): the next call may probe
+//	if err := call(); err != nil {
+//		ticket.Failure(time.Now())
+//		return err
+//	}
+//	ticket.Success(time.Now())
+package breaker
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// State is what a circuit does with calls. Its numbers are those of the metric.
+type State int32
+
+const (
+	Closed   State = iota // calls pass
+	Open                  // calls are refused until the cooldown is over
+	HalfOpen              // one call, the probe, may be out; all others are refused
+)
+
+// String returns "closed", "open" or "half_open".
+func (s State) String() string { return [...]string{"closed", "open", "half_open"}[s] }
+
+// Config may be changed while calls are out.
+type Config struct {
+	Threshold int           // consecutive failures that open a closed circuit; below 1 means 1
+	Cooldown  time.Duration // how long an open circuit refuses; zero or less: not at all, the next call probes
+}
+
+// Breaker is one circuit; New makes it. Its methods may be called from any goroutine.
+//
+// Its story is a chain of epochs. An epoch is made whole for one state, put in place by compare-and-swap,
+// and never comes back. A ticket holds the epoch that admitted it, and its verdict counts only while that
+// epoch is current. Hence late results change nothing, one probe is out, no transition happens or counts
+// twice, and nobody sees a new state with an old deadline.
+type Breaker struct {
+	current atomic.Pointer[epoch]
+	config  atomic.Pointer[Config] // Configure writes it, fail reads it
+}
+
+// epoch is fixed once it is published, except for failures.
+type epoch struct {
+	state       State
+	probeOut    bool      // half-open: admitted by this very epoch
+	until       time.Time // open: when the cooldown is over
+	transitions [3]uint64 // into each state so far, the one that led here included
+
+	// failures counts the consecutive ones while closed. A success that finds none writes nothing, so
+	// calls on a healthy circuit only read.
+	failures atomic.Int64
+}
+
+// New returns a closed circuit.
+func New(c Config) *Breaker {
+	b := &Breaker{}
+	b.Configure(c)
+	b.current.Store(&epoch{state: Closed})
+	return b
+}
+
+// Configure keeps the state. A changed threshold holds from the next failure on, a changed cooldown from
+// the next opening on: the deadline of a circuit that is open stays.
+func (b *Breaker) Configure(c Config) { b.config.Store(&c) }
+
+// Allow asks for one call at time now. If true, the ticket is owed Success, Failure or Release; if false,
+// the call must not be made.
+func (b *Breaker) Allow(now time.Time) (Ticket, bool) {
+	if e := b.current.Load(); e.state == Closed {
+		return Ticket{b, e}, true
+	}
+	return b.allowProbe(now)
+}
+
+func (b *Breaker) allowProbe(now time.Time) (Ticket, bool) {
+	for {
+		e := b.current.Load()
+		if e.state == Closed { // since Allow looked
+			return Ticket{b, e}, true
+		}
+		if e.probeOut || e.state == Open && now.Before(e.until) {
+			return Ticket{}, false
+		}
+		if probe := (&epoch{state: HalfOpen, probeOut: true}); b.replace(e, probe) {
+			return Ticket{b, probe}, true
+		}
+	}
+}
+
+// State is the state now. An open circuit whose cooldown is over stays open until a call asks for it.
+func (b *Breaker) State() State { return b.current.Load().state }
+
+// RetryAfter is what is left of the cooldown: zero when it is over or the circuit is not open.
+func (b *Breaker) RetryAfter(now time.Time) time.Duration {
+	if e := b.current.Load(); e.state == Open {
+		return max(0, e.until.Sub(now))
+	}
+	return 0
+}
+
+// Transitions counts the changes to a state since New.
+func (b *Breaker) Transitions(to State) uint64 { return b.current.Load().transitions[to] }
+
+// HealthSucceeded closes the circuit at once from any state and, while closed, resets the count of
+// failures. It returns true if it changed the state.
+func (b *Breaker) HealthSucceeded(_ time.Time) bool {
+	for {
+		e := b.current.Load()
+		if e.state == Closed {
+			e.reset()
+			return false
+		}
+		if b.replace(e, &epoch{state: Closed}) {
+			return true
+		}
+	}
+}
+
+// HealthFailed counts as one failure while closed and changes nothing otherwise. It returns true if it
+// opened the circuit.
+func (b *Breaker) HealthFailed(now time.Time) bool {
+	e := b.current.Load()
+	return e.state == Closed && b.fail(e, now)
+}
+
+// fail counts one failure in e, which is closed or half-open, and returns true if it opened the circuit.
+func (b *Breaker) fail(e *epoch, now time.Time) bool {
+	c := b.config.Load()
+	// Failures that reach the threshold together all try, and replace lets one of them. A success in the
+	// same instant may reset a count that has tripped already: then it came just before the last failure.
+	if e.state == Closed && e.failures.Add(1) < int64(c.Threshold) {
+		return false
+	}
+	return b.replace(e, &epoch{state: Open, until: now.Add(max(0, c.Cooldown))})
+}
+
+// replace puts next in the place of e, and counts the transition, unless e is not current any more.
+func (b *Breaker) replace(e, next *epoch) bool {
+	next.transitions = e.transitions
+	if next.state != e.state { // a probe's slot that is given back or taken again is no transition
+		next.transitions[next.state]++
+	}
+	return b.current.CompareAndSwap(e, next)
+}
+
+func (e *epoch) reset() {
+	if e.failures.Load() != 0 {
+		e.failures.Store(0)
+	}
+}
