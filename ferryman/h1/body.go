@@ -1,0 +1,165 @@
+package h1
+
+import (
+	"errors"
+	"io"
+)
+
+// Framing says how the end of a body is known (RFC 9112 section 6.3).
+type Framing uint8
+
+const (
+	None       Framing = iota // there is no body
+	Length                    // Content-Length
+	Chunked                   // the last chunk
+	UntilClose                // the end of the connection, responses only
+)
+
+// Framing decides how the request's body is delimited.
+func (r *Request) Framing() (f Framing, length int64) {
+	return r.framing(None)
+}
+
+// Framing decides how the response's body is delimited; head: it answers a HEAD request.
+func (r *Response) Framing(head *Request) (f Framing, length int64) {
+	if head.HeadMethod || r.Status < 200 || r.Status == 204 || r.Status == 304 {
+		return None, 0
+	}
+	return r.framing(UntilClose)
+}
+
+func (h *Head) framing(otherwise Framing) (Framing, int64) {
+	switch {
+	case h.codings > 0:
+		return Chunked, 0
+	case h.length > 0:
+		return Length, h.length
+	case h.length == 0:
+		return None, 0
+	}
+	return otherwise, 0
+}
+
+// DeclaredLength is the value of Content-Length, or -1.
+func (h *Head) DeclaredLength() int64 { return h.length }
+
+// DeclaresChunked reports a Transfer-Encoding.
+func (h *Head) DeclaresChunked() bool { return h.codings > 0 }
+
+// Body reads one message's body from a Reader. Its error is sticky; io.EOF means that the body
+// ended as its framing says and the reader stands at what follows it.
+type Body struct {
+	in      *Reader
+	framing Framing
+	left    int64
+	chunks  chunked
+	err     error
+}
+
+// Reset makes b the body that follows a head with this framing.
+func (b *Body) Reset(in *Reader, f Framing, length int64) {
+	chunks := chunked{trailer: b.chunks.trailer[:0], fields: b.chunks.fields}
+	*b = Body{in: in, framing: f, left: length, chunks: chunks}
+	if f == None {
+		b.err = io.EOF
+	}
+}
+
+// Done reports whether the body was read to its proper end.
+func (b *Body) Done() bool { return b.err == io.EOF }
+
+// Started reports whether anything of the body is buffered, so that Read will not block.
+func (b *Body) Started() bool { return b.in.Buffered() > 0 }
+
+// Trailer returns the trailer section of a chunked body once Read has returned io.EOF.
+func (b *Body) Trailer() *Head {
+	if b.framing != Chunked || !b.Done() {
+		return nil
+	}
+	return &b.chunks.fields
+}
+
+// Await blocks until a Read will not, so that the caller can do without a buffer meanwhile.
+func (b *Body) Await() error {
+	if b.err != nil || b.in.Buffered() > 0 {
+		return nil
+	}
+	b.in.Release()
+	return b.in.src.Await()
+}
+
+// Read reads payload into p, which must not be empty. It may return 0, nil where only framing had
+// arrived. A body that is cut short is io.ErrUnexpectedEOF, broken framing an *Error.
+func (b *Body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	switch b.framing {
+	case Length:
+		return b.readLength(p)
+	case Chunked:
+		return b.readChunked(p)
+	default:
+		n, err := b.in.read(p)
+		b.err = err
+		return n, err
+	}
+}
+
+func (b *Body) readLength(p []byte) (int, error) {
+	n, err := b.in.read(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); b.left == 0 {
+		b.err = io.EOF
+	} else if err != nil {
+		b.err = short(err)
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, b.err
+}
+
+func (b *Body) readChunked(p []byte) (int, error) {
+	n, err := b.in.read(p)
+	payload, used, bad := b.chunks.decode(p[:n])
+	switch {
+	case bad != nil:
+		b.err = bad
+	case b.chunks.state == chunkDone:
+		b.in.unreadAfter(p[used:n])
+		b.err = io.EOF
+	case err != nil:
+		b.err = short(err)
+	}
+	if payload > 0 {
+		return payload, nil
+	}
+	return 0, b.err
+}
+
+func short(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// read takes buffered bytes first and reads past the buffer where there are none.
+func (r *Reader) read(p []byte) (int, error) {
+	if r.Buffered() > 0 {
+		n := copy(p, r.buf[r.r:r.w])
+		r.r += n
+		return n, nil
+	}
+	r.Release()
+	return r.src.Read(p)
+}
+
+// unreadAfter puts back what follows a body. Where it came out of the buffer it still lies there.
+func (r *Reader) unreadAfter(b []byte) {
+	if r.buf != nil {
+		r.r -= len(b)
+		return
+	}
+	r.unread(b)
+}

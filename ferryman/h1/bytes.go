@@ -1,0 +1,104 @@
+package h1
+
+// Classes of bytes (RFC 9110 section 5.6.2, RFC 9112 section 3.2).
+const (
+	isToken  = 1 << iota // tchar
+	isValue              // HTAB, SP, VCHAR, obs-text
+	isTarget             // what ferryman forwards in a target: no controls, no SP, no '#'
+	isAlias              // '_' and '.': some upstreams read them as '-'
+	isHost               // what a reg-name may hold here: letters, digits, "-._~"
+)
+
+var class = func() (t [256]byte) {
+	for c := range t {
+		if c >= 0x20 && c != 0x7f || c == '\t' {
+			t[c] |= isValue
+		}
+		if c > 0x20 && c != 0x7f && c != '#' {
+			t[c] |= isTarget
+		}
+		if c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' {
+			t[c] |= isToken | isHost
+		}
+	}
+	for _, c := range "!#$%&'*+-.^_`|~" {
+		t[c] |= isToken
+	}
+	for _, c := range "-._~" {
+		t[c] |= isHost
+	}
+	t['_'] |= isAlias
+	t['.'] |= isAlias
+	return t
+}()
+
+// all reports whether every byte of b is of the class.
+func all(b []byte, of byte) bool {
+	for _, c := range b {
+		if class[c]&of == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isTokenBytes(b []byte) bool { return len(b) > 0 && all(b, isToken) }
+
+func lower(c byte) byte {
+	if c-'A' < 26 {
+		return c | 0x20
+	}
+	return c
+}
+
+// foldEqual compares a with s, which is lower case, without regard to ASCII case.
+func foldEqual(a []byte, s string) bool {
+	if len(a) != len(s) {
+		return false
+	}
+	for i := range len(s) {
+		if lower(a[i]) != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func foldEqualBytes(a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func trimBlanks(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// decimal reads 1 to 19 digits that fit an int64; nothing else is a number on the wire.
+func decimal(b []byte) (n int64, ok bool) {
+	if len(b) == 0 || len(b) > 19 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0') // 19 digits overflow at most once, into a negative
+		if n < 0 {
+			return 0, false
+		}
+	}
+	return n, true
+}

@@ -1,0 +1,134 @@
+package h1
+
+import (
+	"io"
+	"sync"
+)
+
+// Source is where a reader's bytes come from. Await blocks until a Read would not, and lets the
+// reader do without a buffer meanwhile; it may return nil at once.
+type Source interface {
+	io.Reader
+	Await() error
+}
+
+// Buffers come in two sizes: one for the heads that one meets, one for the largest that is allowed
+// (and one byte more, to see that a head is too large).
+const (
+	smallBuffer = 4 << 10
+	largeBuffer = MaxHead + 1024
+)
+
+var (
+	small = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
+	large = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
+)
+
+// Reader reads heads and bodies from a Source. It holds a buffer only while there are bytes in it.
+type Reader struct {
+	src  Source
+	buf  []byte
+	r, w int
+}
+
+// NewReader returns a reader without a buffer.
+func NewReader(src Source) *Reader { return &Reader{src: src} }
+
+// Reset makes r read from src; bytes that are still buffered are forgotten.
+func (r *Reader) Reset(src Source) {
+	r.Release()
+	r.src = src
+}
+
+// Buffered is the number of bytes that were received and not used yet.
+func (r *Reader) Buffered() int { return r.w - r.r }
+
+// Peek returns the buffered bytes; they are valid until the next call.
+func (r *Reader) Peek() []byte { return r.buf[r.r:r.w] }
+
+// Discard uses up n buffered bytes. The buffer stays until Fill or Release, so that a head that
+// lies in it can still be looked at.
+func (r *Reader) Discard(n int) { r.r += n }
+
+// Release gives the buffer back, with whatever is in it.
+func (r *Reader) Release() {
+	switch len(r.buf) {
+	case smallBuffer:
+		small.Put((*[smallBuffer]byte)(r.buf))
+	case largeBuffer:
+		large.Put((*[largeBuffer]byte)(r.buf))
+	}
+	r.buf, r.r, r.w = nil, 0, 0
+}
+
+// Trim gives the buffer back if nothing is left in it.
+func (r *Reader) Trim() {
+	if r.r == r.w {
+		r.Release()
+	}
+}
+
+// Fill waits for bytes and adds them to the buffered ones. io.EOF: the peer has ended its side.
+func (r *Reader) Fill() error {
+	if r.r == r.w {
+		r.Release()
+		if err := r.src.Await(); err != nil {
+			return err
+		}
+		r.buf = small.Get().(*[smallBuffer]byte)[:]
+	}
+	if r.w == len(r.buf) {
+		r.makeRoom()
+	}
+	n, err := r.src.Read(r.buf[r.w:])
+	r.w += n
+	if n > 0 {
+		return nil
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+// makeRoom moves the bytes to the buffer's start or into the large one.
+func (r *Reader) makeRoom() {
+	held := r.buf[r.r:r.w]
+	if r.r > 0 || len(r.buf) == largeBuffer {
+		r.r, r.w = 0, copy(r.buf, held)
+		return
+	}
+	next := large.Get().(*[largeBuffer]byte)[:]
+	n := copy(next, held)
+	r.Release()
+	r.buf, r.w = next, n
+}
+
+// unread puts bytes back that were read past the end of a body; nothing is buffered then.
+func (r *Reader) unread(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	r.Release()
+	if len(b) <= smallBuffer {
+		r.buf = small.Get().(*[smallBuffer]byte)[:]
+	} else {
+		r.buf = large.Get().(*[largeBuffer]byte)[:]
+	}
+	r.w = copy(r.buf, b)
+}
+
+// Request parses a request head from what is buffered. done is false where Fill is needed first.
+// req refers to the buffer: it is valid until the next Fill, Release, Trim or body read.
+func (r *Reader) Request(req *Request) (done bool, err error) {
+	n, err := req.Parse(r.Peek())
+	r.Discard(n)
+	return n > 0, err
+}
+
+// Response parses a response head as Request does a request's.
+func (r *Reader) Response(resp *Response) (done bool, err error) {
+	n, err := resp.Parse(r.Peek())
+	r.Discard(n)
+	return n > 0, err
+}

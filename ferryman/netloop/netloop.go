@@ -1,0 +1,123 @@
+// Package netloop runs connections: it accepts and dials them, and carries the straight-line
+// functions ("strands") that serve them.
+//
+// Two engines implement it. Goroutines uses the runtime's own poller and works everywhere.
+// Loops (Linux) runs one epoll loop per processor and every strand as a coroutine of its loop,
+// so that both sides of a proxied request live on one thread. Code written against Conn and
+// Executor runs on either without knowing which.
+//
+// It knows nothing of HTTP, of routes or of metrics.
+//
+//	engine := netloop.Goroutines(netloop.Options{})
+//	go engine.Serve(listener, func(ex netloop.Executor, c netloop.Conn) {
+//		defer c.Close()
+//		io.Copy(c, c)
+//	})
+package netloop
+
+import (
+	"net"
+	"time"
+)
+
+// Conn is a stream connection that belongs to one executor. Except for Abort, its methods are
+// called by strands of that executor only. Deadlines follow net.Conn; one that lies in the past
+// wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded.
+type Conn interface {
+	net.Conn
+
+	// Await returns nil as soon as a Read would not block (bytes, end of stream or an error are
+	// there) and holds no buffer until then. It honours the read deadline and Abort.
+	Await() error
+
+	// Quiet asks the kernel, without blocking, whether there is nothing to be read: no byte, no
+	// end of stream, no error. A pooled connection that is not quiet must not be used.
+	Quiet() bool
+
+	// SeemsQuiet is Quiet as far as the executor knows without a system call. It may miss what
+	// arrived a moment ago.
+	SeemsQuiet() bool
+
+	// Gone reports whether the peer has closed its sending side or reset the connection, as far
+	// as the executor knows. Unread bytes may still be there.
+	Gone() bool
+
+	// Guard arranges that victim is aborted as soon as this connection's peer is Gone (at once
+	// if it already is), within 100 ms at the latest. One victim at a time; nil ends it.
+	Guard(victim Conn)
+
+	// Abort makes the pending and every later Await, Read and Write fail with net.ErrClosed. It
+	// is safe from any goroutine and may be called more than once. The owner must still Close.
+	Abort()
+
+	// CloseWrite ends the sending side (FIN) and leaves the other open.
+	CloseWrite() error
+
+	// Detach takes the connection away from its executor and returns it as a plain one that any
+	// goroutine may use. The Conn itself must not be used afterwards, Close included.
+	Detach() (net.Conn, error)
+}
+
+// Executor is where strands run. Except for Post, its methods are called by its own strands only.
+type Executor interface {
+	// Go starts another strand on the same executor. It does not wait for it.
+	Go(f func())
+
+	// Post is Go for any goroutine: f starts on the executor at its next turn. After the engine's
+	// Close it may be dropped.
+	Post(f func())
+
+	// NewGate returns a closed one-shot gate, for one strand to wait for another.
+	NewGate() Gate
+
+	// Dial connects to a TCP "host:port" within timeout. Names are resolved off the executor.
+	// Errors are those of net.Dialer.
+	Dial(addr string, timeout time.Duration) (Conn, error)
+
+	// Now is the time (with its monotonic reading), at most a few milliseconds old.
+	Now() time.Time
+
+	// Index tells executors of one process apart, so that each can have a pool of its own: 0 is
+	// the goroutines of all Goroutines engines, 1 to N are the loops of a Loops engine.
+	Index() int
+}
+
+// Gate lets one strand wait for another of the same executor.
+type Gate interface {
+	// Open lets the waiting strand, present or future, go on. Opening twice is a no-op.
+	Open()
+	// Wait blocks the strand until the gate is open.
+	Wait()
+}
+
+// Engine owns executors and accepts connections for them.
+type Engine interface {
+	// Serve accepts from l until l is closed or Close is called, and starts handle as a strand
+	// for each connection. It returns nil after a close and otherwise the error that ended it.
+	// A shortage of descriptors or memory does not end it: accepting pauses and goes on.
+	// handle owns the connection. A panic in handle closes the connection and is reported.
+	Serve(l net.Listener, handle func(Executor, Conn)) error
+
+	// Executors is the highest Index that a strand of this engine can see, plus one.
+	Executors() int
+
+	// Close stops accepting, aborts all connections that still exist and waits for every strand
+	// to end. Strands must end soon after their connections fail.
+	Close() error
+}
+
+// Options are the hooks of an engine. The zero value is usable: nil hooks are not called.
+// Hooks may be called from any goroutine and must not block.
+type Options struct {
+	// Loops is the number of event loops; 0 or less: as many as runtime.GOMAXPROCS. The
+	// Goroutines engine ignores it.
+	Loops int
+
+	// AcceptPaused is called once when accepting stops for want of descriptors or memory, and
+	// AcceptResumed when it works again.
+	AcceptPaused  func(error)
+	AcceptResumed func()
+
+	// Panicked is called with the value and the stack of a panic that ended a strand.
+	Panicked func(value any, stack []byte)
+}
