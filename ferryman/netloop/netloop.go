@@ -34,8 +34,9 @@ type Conn interface {
 	// end of stream, no error. A pooled connection that is not quiet must not be used.
 	Quiet() bool
 
-	// SeemsQuiet is Quiet as far as the executor knows without a system call. It may miss what
-	// arrived a moment ago.
+	// SeemsQuiet is Quiet as far as the executor knows. It may miss what arrived a moment ago.
+	// On an event loop it costs no system call unless there is something to be read; the
+	// Goroutines engine, which knows nothing by itself, asks the kernel.
 	SeemsQuiet() bool
 
 	// Gone reports whether the peer has closed its sending side or reset the connection, as far
@@ -70,8 +71,8 @@ type Executor interface {
 	// NewGate returns a closed one-shot gate, for one strand to wait for another.
 	NewGate() Gate
 
-	// Dial connects to a TCP "host:port" within timeout. Names are resolved off the executor.
-	// Errors are those of net.Dialer.
+	// Dial connects to a TCP "host:port" within timeout; 0 or less is no limit but the
+	// system's. Names are resolved off the executor. Errors are those of net.Dialer.
 	Dial(addr string, timeout time.Duration) (Conn, error)
 
 	// Now is the time (with its monotonic reading), at most a few milliseconds old.
@@ -95,14 +96,16 @@ type Engine interface {
 	// Serve accepts from l until l is closed or Close is called, and starts handle as a strand
 	// for each connection. It returns nil after a close and otherwise the error that ended it.
 	// A shortage of descriptors or memory does not end it: accepting pauses and goes on.
-	// handle owns the connection. A panic in handle closes the connection and is reported.
+	// handle owns the connection. A panic in handle closes the connection and is reported;
+	// connections that it dialled are its own to close (defer).
 	Serve(l net.Listener, handle func(Executor, Conn)) error
 
 	// Executors is the highest Index that a strand of this engine can see, plus one.
 	Executors() int
 
-	// Close stops accepting, aborts all connections that still exist and waits for every strand
-	// to end. Strands must end soon after their connections fail.
+	// Close closes the listeners that are served, aborts all connections that still exist and
+	// waits for every strand to end. Strands must end soon after their connections fail. What
+	// is dialled, adopted or served afterwards fails at once.
 	Close() error
 }
 

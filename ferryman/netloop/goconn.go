@@ -1,0 +1,176 @@
+package netloop
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// goConn is a Conn of the Goroutines engine.
+type goConn struct {
+	net.Conn
+	g    *GoroutineEngine
+	base net.Conn        // the innermost connection: Conn itself unless that wraps another
+	raw  syscall.RawConn // the socket of base; nil if there is none
+	look lookout         // the last answer of raw, and the functions that ask it
+
+	// aborted is set once, before base is closed: who sees base fail sees it too.
+	aborted atomic.Bool
+
+	ahead    [1]byte // a byte that Await has read because it could not wait for the socket
+	hasAhead bool
+
+	guard guard
+}
+
+// lookout asks a socket questions through a RawConn. The functions are made once, so that asking
+// does not allocate.
+type lookout struct {
+	await   func(fd uintptr) bool // waits until there is something to read
+	peek    func(fd uintptr)      // sets quiet
+	peer    func(fd uintptr)      // sets gone
+	quiet   bool
+	mu      sync.Mutex // for peer and gone: the sweeper asks as well as the owner
+	hasGone bool
+}
+
+func newGoConn(g *GoroutineEngine, nc net.Conn) *goConn {
+	c := &goConn{Conn: nc, g: g, base: nc}
+	for {
+		in, ok := c.base.(interface{ NetConn() net.Conn })
+		if !ok || in.NetConn() == nil {
+			break
+		}
+		c.base = in.NetConn()
+	}
+	sc, ok := c.base.(syscall.Conn)
+	if !ok || !canPeek {
+		return c
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return c
+	}
+	c.raw = raw
+	c.look.await = func(fd uintptr) bool { return !quiet(int(fd)) }
+	c.look.peek = func(fd uintptr) { c.look.quiet = quiet(int(fd)) }
+	c.look.peer = func(fd uintptr) { c.look.hasGone = gone(int(fd)) }
+	return c
+}
+
+// NetConn returns the connection that this one was made of.
+func (c *goConn) NetConn() net.Conn { return c.Conn }
+
+func (c *goConn) Read(b []byte) (int, error) {
+	if c.hasAhead && len(b) > 0 {
+		b[0], c.hasAhead = c.ahead[0], false
+		return 1, nil
+	}
+	n, err := c.Conn.Read(b)
+	return n, c.cause(err)
+}
+
+func (c *goConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, c.cause(err)
+}
+
+func (c *goConn) Await() error {
+	if c.raw != nil && c.base == c.Conn {
+		return c.cause(c.raw.Read(c.look.await))
+	}
+	if c.hasAhead {
+		return nil
+	}
+	n, err := c.Conn.Read(c.ahead[:])
+	c.hasAhead = n == 1
+	if !c.hasAhead && (c.aborted.Load() || errors.Is(err, os.ErrDeadlineExceeded)) {
+		return c.cause(err)
+	}
+	return nil // an end of stream or an error is for Read to tell: it will meet it again
+}
+
+// cause makes an error that Abort has brought about look the same everywhere.
+func (c *goConn) cause(err error) error {
+	if err != nil && c.aborted.Load() {
+		return net.ErrClosed
+	}
+	return err
+}
+
+func (c *goConn) Quiet() bool {
+	if c.hasAhead || c.aborted.Load() {
+		return false
+	}
+	if c.raw == nil {
+		return true
+	}
+	return c.raw.Control(c.look.peek) == nil && c.look.quiet
+}
+
+// SeemsQuiet asks the kernel all the same: here nobody else would have noticed anything.
+func (c *goConn) SeemsQuiet() bool { return c.Quiet() }
+
+func (c *goConn) Gone() bool {
+	if c.raw == nil {
+		return false
+	}
+	c.look.mu.Lock()
+	defer c.look.mu.Unlock()
+	return c.raw.Control(c.look.peer) == nil && c.look.hasGone
+}
+
+func (c *goConn) Guard(victim Conn) { c.guard.set(c, victim) }
+
+// Abort closes the socket itself: a tls.Conn would first try to say goodbye, and might block.
+func (c *goConn) Abort() {
+	c.aborted.Store(true)
+	c.base.Close()
+}
+
+func (c *goConn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return c.cause(w.CloseWrite())
+	}
+	return &net.OpError{Op: "close", Net: "tcp", Err: syscall.ENOTSUP}
+}
+
+func (c *goConn) Close() error {
+	c.guard.end()
+	c.g.forget(c)
+	err := c.Conn.Close()
+	if c.aborted.Load() {
+		return nil
+	}
+	return err
+}
+
+func (c *goConn) Detach() (net.Conn, error) {
+	if c.aborted.Load() {
+		return nil, net.ErrClosed
+	}
+	c.guard.end()
+	c.g.forget(c)
+	if c.hasAhead {
+		return &aheadConn{Conn: c.Conn, ahead: c.ahead[:]}, nil
+	}
+	return c.Conn, nil
+}
+
+// aheadConn gives back what was read before a connection was detached.
+type aheadConn struct {
+	net.Conn
+	ahead []byte
+}
+
+func (c *aheadConn) Read(b []byte) (int, error) {
+	if len(c.ahead) == 0 {
+		return c.Conn.Read(b)
+	}
+	n := copy(b, c.ahead)
+	c.ahead = c.ahead[n:]
+	return n, nil
+}

@@ -1,0 +1,235 @@
+package netloop
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// acceptPause is how long accepting rests when descriptors or memory have run out.
+const acceptPause = 100 * time.Millisecond
+
+// GoroutineEngine runs every strand as a goroutine and every connection on the runtime's poller.
+// It is its own and only Executor: all its methods may be called from any goroutine, so code
+// that brings goroutines of its own (HTTP/2) can use it too.
+type GoroutineEngine struct {
+	o      Options
+	guards sweeper
+	ctx    context.Context // ends with Close, and with it every Dial
+	cancel context.CancelFunc
+
+	mu        sync.Mutex // guards what follows
+	conns     map[*goConn]struct{}
+	listeners map[net.Listener]struct{}
+	strands   int
+	idle      sync.Cond // strands is 0
+}
+
+// Goroutines returns an engine that works on all systems.
+func Goroutines(o Options) *GoroutineEngine {
+	g := &GoroutineEngine{
+		o:         o,
+		conns:     make(map[*goConn]struct{}),
+		listeners: make(map[net.Listener]struct{}),
+	}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.idle.L = &g.mu
+	g.guards.stop = g.ctx.Done()
+	return g
+}
+
+// Serve implements Engine. It serves any kind of listener, and Close closes the listener.
+func (g *GoroutineEngine) Serve(l net.Listener, handle func(Executor, Conn)) error {
+	g.mu.Lock()
+	g.listeners[l] = struct{}{}
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		delete(g.listeners, l)
+		g.mu.Unlock()
+	}()
+	if g.ctx.Err() != nil {
+		l.Close()
+		return nil
+	}
+
+	s := shortage{o: &g.o}
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			s.over()
+			c := g.adopt(nc)
+			g.start(c, func() { handle(g, c) })
+		case g.ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return nil
+		case isShortage(err):
+			s.begun(err)
+			select {
+			case <-time.After(acceptPause):
+			case <-g.ctx.Done():
+			}
+		case isPassing(err): // that one connection is lost, the listener is well
+		default:
+			return err
+		}
+	}
+}
+
+// Adopt makes a Conn of a plain connection; closing the Conn closes it. A connection that is not
+// a socket (net.Pipe) or wraps one (tls.Conn) will do: Await then reads one byte ahead, and what
+// the kernel knows (Quiet, Gone, Guard) comes from the socket that NetConn leads to, if any.
+func (g *GoroutineEngine) Adopt(nc net.Conn) Conn { return g.adopt(nc) }
+
+// Executors implements Engine.
+func (g *GoroutineEngine) Executors() int { return 1 }
+
+// Index implements Executor.
+func (g *GoroutineEngine) Index() int { return 0 }
+
+// Now implements Executor.
+func (g *GoroutineEngine) Now() time.Time { return time.Now() }
+
+// Go implements Executor.
+func (g *GoroutineEngine) Go(f func()) { g.start(nil, f) }
+
+// Post implements Executor.
+func (g *GoroutineEngine) Post(f func()) {
+	if g.ctx.Err() == nil {
+		g.start(nil, f)
+	}
+}
+
+// NewGate implements Executor.
+func (g *GoroutineEngine) NewGate() Gate { return &goGate{open: make(chan struct{})} }
+
+// Dial implements Executor.
+func (g *GoroutineEngine) Dial(addr string, timeout time.Duration) (Conn, error) {
+	d := net.Dialer{Timeout: max(timeout, 0)}
+	nc, err := d.DialContext(g.ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return g.adopt(nc), nil
+}
+
+// Close implements Engine.
+func (g *GoroutineEngine) Close() error {
+	g.mu.Lock()
+	g.cancel() // under the lock: what is adopted from here on is aborted by adopt
+	for l := range g.listeners {
+		l.Close()
+	}
+	for c := range g.conns {
+		c.Abort()
+	}
+	for g.strands > 0 {
+		g.idle.Wait()
+	}
+	g.mu.Unlock()
+	g.guards.running.Wait()
+	return nil
+}
+
+func (g *GoroutineEngine) adopt(nc net.Conn) *goConn {
+	c := newGoConn(g, nc)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.conns[c] = struct{}{}
+	if g.ctx.Err() != nil {
+		c.Abort()
+	}
+	return c
+}
+
+func (g *GoroutineEngine) forget(c *goConn) {
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
+}
+
+// start runs f as a strand. If f does not return normally, c is closed (unless it is nil).
+func (g *GoroutineEngine) start(c *goConn, f func()) {
+	g.mu.Lock()
+	g.strands++
+	g.mu.Unlock()
+	go g.strand(c, f)
+}
+
+func (g *GoroutineEngine) strand(c *goConn, f func()) {
+	returned := false
+	defer func() {
+		if v := recover(); v != nil {
+			g.o.panicked(v)
+		}
+		if !returned && c != nil {
+			c.Close()
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.strands--; g.strands == 0 {
+			g.idle.Broadcast()
+		}
+	}()
+	f()
+	returned = true
+}
+
+type goGate struct {
+	once sync.Once
+	open chan struct{}
+}
+
+func (t *goGate) Open() { t.once.Do(func() { close(t.open) }) }
+func (t *goGate) Wait() { <-t.open }
+
+// panicked reports a panic that the caller has just recovered.
+func (o *Options) panicked(v any) {
+	if o.Panicked != nil {
+		o.Panicked(v, debug.Stack())
+	}
+}
+
+// shortage calls the accept hooks, each once per shortage.
+type shortage struct {
+	o  *Options
+	on bool
+}
+
+func (s *shortage) begun(err error) {
+	if !s.on && s.o.AcceptPaused != nil {
+		s.o.AcceptPaused(err)
+	}
+	s.on = true
+}
+
+func (s *shortage) over() {
+	if s.on && s.o.AcceptResumed != nil {
+		s.o.AcceptResumed()
+	}
+	s.on = false
+}
+
+// isShortage reports whether accepting may work again later without anybody's help.
+func isShortage(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ENOBUFS)
+}
+
+// isPassing reports whether accept failed because of the connection, not of the listener. Linux
+// passes errors of the new connection on (accept(2)).
+func isPassing(err error) bool {
+	for _, e := range []error{
+		syscall.ECONNABORTED, syscall.EINTR, syscall.EPROTO, syscall.ENETDOWN, syscall.EHOSTDOWN,
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EPERM, syscall.ETIMEDOUT,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
