@@ -80,5 +80,7 @@ func (c Config) Cooldown(r Route) time.Duration {
 // Validate checks a configuration that was built in code by the rules that hold for files. The
 // error is of type Errors; its keys are those of the file, routes count from 0.
 func (c Config) Validate() error {
-	return check(&c, nil).err()
+	r := report{bad: map[string]bool{}}
+	r.check(&c)
+	return r.err("")
 }

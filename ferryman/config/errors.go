@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxShown bounds how many errors Errors.Error prints.
-const maxShown = 50
+// maxErrors bounds how many errors are kept, maxShown how many of them Errors.Error prints.
+const maxErrors, maxShown = 1000, 50
 
 // Error is one thing that is wrong with a configuration.
 type Error struct {
@@ -19,18 +19,16 @@ type Error struct {
 
 // Error is "file:line: key: message", without the parts that are not known.
 func (e Error) Error() string {
-	var b strings.Builder
-	if e.File != "" {
-		b.WriteString(e.File)
-		if e.Line > 0 {
-			fmt.Fprintf(&b, ":%d", e.Line)
-		}
-		b.WriteString(": ")
+	var parts []string
+	if e.Line > 0 {
+		parts = append(parts, fmt.Sprintf("%s:%d", e.File, e.Line))
+	} else if e.File != "" {
+		parts = append(parts, e.File)
 	}
 	if e.Key != "" {
-		b.WriteString(e.Key + ": ")
+		parts = append(parts, e.Key)
 	}
-	return b.String() + e.Msg
+	return strings.Join(append(parts, e.Msg), ": ")
 }
 
 // Errors is everything that is wrong with a configuration, in the order of the file.
@@ -39,34 +37,66 @@ type Errors []Error
 // Error has one line per error.
 func (es Errors) Error() string {
 	var lines []string
-	for i, e := range es {
-		if i == maxShown {
-			lines = append(lines, fmt.Sprintf("%s: and %d more", e.File, len(es)-i))
-			break
-		}
+	for _, e := range es[:min(len(es), maxShown)] {
 		lines = append(lines, e.Error())
+	}
+	if more := len(es) - maxShown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap lets errors.As find a single Error.
-func (es Errors) Unwrap() []error {
-	out := make([]error, len(es))
-	for i, e := range es {
-		out[i] = e
+// A report collects errors, one per key: what follows from a bad value is not worth a line.
+type report struct {
+	errs  Errors
+	bad   map[string]bool
+	lines map[string]int // where each key of a file is; nil for a configuration built in code
+}
+
+func (r *report) fail(key, format string, args ...any) {
+	if !r.bad[key] {
+		r.bad[key] = true
+		r.failAt(r.line(key), key, format, args...)
 	}
-	return out
 }
 
-func (es *Errors) add(line int, key, format string, args ...any) {
-	*es = append(*es, Error{Line: line, Key: key, Msg: fmt.Sprintf(format, args...)})
+func (r *report) failAt(line int, key, format string, args ...any) {
+	if len(r.errs) < maxErrors {
+		r.errs = append(r.errs, Error{Line: line, Key: key, Msg: fmt.Sprintf(format, args...)})
+	}
 }
 
-// err sorts by line, and is nil where there is nothing to report.
-func (es Errors) err() error {
-	if len(es) == 0 {
+// line is that of key, or that of the table or list that lacks it; 0 if there is none.
+func (r *report) line(key string) int {
+	if n := r.lines[key]; n > 0 || key == "" {
+		return n
+	}
+	return r.line(key[:max(strings.LastIndexAny(key, ".["), 0)])
+}
+
+// at names the place of key in a message about another one.
+func (r *report) at(key string) string {
+	if n := r.line(key); n > 0 {
+		return fmt.Sprintf("line %d", n)
+	}
+	return key
+}
+
+// byDefault is a remark about a key that nobody wrote.
+func (r *report) byDefault(key string) string {
+	if r.lines == nil || r.lines[key] > 0 {
+		return ""
+	}
+	return " by default"
+}
+
+func (r *report) err(file string) error {
+	if len(r.errs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(es, func(a, b Error) int { return a.Line - b.Line })
-	return es
+	for i := range r.errs {
+		r.errs[i].File = file
+	}
+	slices.SortStableFunc(r.errs, func(a, b Error) int { return a.Line - b.Line })
+	return r.errs
 }

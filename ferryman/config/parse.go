@@ -1,0 +1,165 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// A reader walks the syntax tree of a file instead of decoding it into a struct: that stops at
+// the first wrong type, and who mends a file wants to see everything that is wrong.
+type reader struct {
+	report
+	c       Config
+	data    []byte
+	breaks  []int  // offsets of the line ends
+	base    int    // offset of what the parser was given
+	section string // "" at the top, "routes[0]." in a route, elsewhere in an unknown table
+}
+
+const elsewhere = "?"
+
+// start matches a line that begins a table or sets a key.
+var start = regexp.MustCompile(`(?m)^[ \t]*(?:\[\[?[ \t]*[A-Za-z]|([A-Za-z0-9_-]+)[ \t]*=)`)
+
+// Parse reads a configuration; name stands for the file in messages. The error, if any, is of
+// type Errors and holds all that is wrong.
+func Parse(name string, data []byte) (Config, error) {
+	data = slices.Clip(bytes.TrimPrefix(data, []byte("\ufeff"))) // editors on Windows write this mark
+	r := &reader{c: Default(), data: data, report: report{lines: map[string]int{}, bad: map[string]bool{}}}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return Config{}, Errors{{File: name, Line: 1 + bytes.Count(data[:i], []byte("\n")), Msg: "holds NUL bytes: save it as UTF-8 text"}}
+	}
+	for i, ch := range data {
+		if ch == '\n' {
+			r.breaks = append(r.breaks, i)
+		}
+	}
+	r.breaks = append(r.breaks, len(data))
+	for r.base < len(data) {
+		r.walk()
+	}
+	r.check(&r.c)
+	if err := r.err(name); err != nil {
+		return Config{}, err
+	}
+	return r.c, nil
+}
+
+func (r *reader) lineOf(raw unstable.Range) int {
+	return sort.SearchInts(r.breaks, r.base+int(raw.Offset)) + 1
+}
+
+// walk reads to the end, or to a syntax error and the place after it where one can go on.
+func (r *reader) walk() {
+	var p unstable.Parser
+	p.Reset(r.data[r.base:])
+	for p.NextExpression() {
+		switch n := p.Expression(); n.Kind {
+		case unstable.KeyValue:
+			r.assign(n)
+		default:
+			r.enter(n)
+		}
+	}
+	var bad *unstable.ParserError
+	if !errors.As(p.Error(), &bad) {
+		r.base = len(r.data)
+		return
+	}
+	r.syntax(r.lineOf(p.Range(bad.Highlight)), bad.Message)
+}
+
+// syntax reports a line that is no TOML, under its key where it has one, and goes on behind it.
+func (r *reader) syntax(line int, msg string) {
+	key, begin, end := "", 0, r.breaks[line-1]
+	if line > 1 {
+		begin = r.breaks[line-2] + 1
+	}
+	switch m := start.FindSubmatch(r.data[begin:end]); {
+	case m != nil && m[1] == nil:
+		r.section = elsewhere
+		r.bad["routes"] = true
+	case m != nil && r.section != elsewhere:
+		key = r.section + string(m[1])
+		r.lines[key] = line
+		r.bad[key] = true
+	}
+	r.failAt(line, key, "not valid TOML: %s", msg)
+	r.base = len(r.data)
+	if next := start.FindIndex(r.data[min(end+1, r.base):]); next != nil && len(r.errs) < maxErrors {
+		r.base = end + 1 + next[0]
+	}
+}
+
+// name is a dotted key as it is written, and its line.
+func (r *reader) name(n *unstable.Node) (name string, line int) {
+	var parts []string
+	for it := n.Key(); it.Next(); line = r.lineOf(it.Node().Raw) {
+		part := fmt.Sprintf("%.60q", it.Node().Data)
+		if bare := part[1 : len(part)-1]; strings.IndexFunc(bare, notBare) < 0 {
+			part = bare
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "."), line
+}
+
+func notBare(ch rune) bool { return ch >= 0x7f || ch != '_' && ch != '-' && !isUnreserved(byte(ch)) }
+
+// enter begins a table.
+func (r *reader) enter(n *unstable.Node) {
+	name, line := r.name(n)
+	r.section = elsewhere
+	switch {
+	case name == "routes" && n.Kind == unstable.ArrayTable:
+		table := fmt.Sprintf("routes[%d]", len(r.c.Routes))
+		r.lines[table] = line
+		r.section = table + "."
+		r.c.Routes = append(r.c.Routes, Route{})
+	case name == "routes":
+		r.bad[name] = true
+		r.failAt(line, name, "each route starts with [[routes]], in double brackets")
+	default:
+		r.failAt(line, name, "unknown table; the only one is [[routes]]")
+	}
+}
+
+// assign stores the value of one key of the section that the walk is in.
+func (r *reader) assign(n *unstable.Node) {
+	name, line := r.name(n)
+	key := r.section + name
+	fields, others, hint := topFields, routeFields, "belongs to a route: write it below a line [[routes]]"
+	var route *Route
+	if r.section != "" && r.section != elsewhere {
+		fields, others, hint = routeFields, topFields, "belongs at the top of the file, above the first [[routes]]"
+		route = &r.c.Routes[len(r.c.Routes)-1]
+	}
+	named := func(f field) bool { return f.key == name }
+	first := r.lines[key]
+	switch i := slices.IndexFunc(fields, named); {
+	case r.section == elsewhere:
+	case first > 0:
+		r.failAt(line, key, "is already on line %d: keep one of the two", first)
+	case i >= 0:
+		r.lines[key] = line
+		r.store(key, fields[i], n.Value(), route)
+	case slices.ContainsFunc(others, named):
+		r.failAt(line, key, "%s", hint)
+	case name == "routes" && route == nil:
+		r.bad[name] = true
+		r.failAt(line, key, "write each route below a line [[routes]]")
+	default:
+		var known []string
+		for _, f := range fields {
+			known = append(known, f.key)
+		}
+		r.failAt(line, key, "unknown key; known here: %s", strings.Join(known, ", "))
+	}
+}
