@@ -25,7 +25,7 @@ type State int32
 
 const (
 	Closed   State = iota // calls pass
-	Open                  // calls are refused until the cooldown is over
+	Open                  // calls are refused for the cooldown
 	HalfOpen              // one call, the probe, may be out; all others are refused
 )
 
@@ -49,16 +49,13 @@ type Breaker struct {
 	config  atomic.Pointer[Config] // Configure writes it, fail reads it
 }
 
-// epoch is fixed once it is published, except for failures.
+// epoch is fixed once it is published, but for failures.
 type epoch struct {
 	state       State
-	probeOut    bool      // half-open: admitted by this very epoch
-	until       time.Time // open: when the cooldown is over
-	transitions [3]uint64 // into each state so far, the one that led here included
-
-	// failures counts the consecutive ones while closed. A success that finds none writes nothing, so
-	// calls on a healthy circuit only read.
-	failures atomic.Int64
+	probeOut    bool         // half-open: admitted by this very epoch
+	until       time.Time    // open: when the cooldown is over
+	transitions [3]uint64    // into each state so far, the one that led here included
+	failures    atomic.Int64 // closed: consecutive ones; a success that finds none writes nothing
 }
 
 // New returns a closed circuit.
@@ -76,16 +73,9 @@ func (b *Breaker) Configure(c Config) { b.config.Store(&c) }
 // Allow asks for one call at time now. If true, the ticket is owed Success, Failure or Release; if false,
 // the call must not be made.
 func (b *Breaker) Allow(now time.Time) (Ticket, bool) {
-	if e := b.current.Load(); e.state == Closed {
-		return Ticket{b, e}, true
-	}
-	return b.allowProbe(now)
-}
-
-func (b *Breaker) allowProbe(now time.Time) (Ticket, bool) {
 	for {
 		e := b.current.Load()
-		if e.state == Closed { // since Allow looked
+		if e.state == Closed {
 			return Ticket{b, e}, true
 		}
 		if e.probeOut || e.state == Open && now.Before(e.until) {
@@ -114,16 +104,14 @@ func (b *Breaker) Transitions(to State) uint64 { return b.current.Load().transit
 // HealthSucceeded closes the circuit at once from any state and, while closed, resets the count of
 // failures. It returns true if it changed the state.
 func (b *Breaker) HealthSucceeded(_ time.Time) bool {
-	for {
-		e := b.current.Load()
-		if e.state == Closed {
-			e.reset()
-			return false
-		}
+	e := b.current.Load()
+	for ; e.state != Closed; e = b.current.Load() {
 		if b.replace(e, &epoch{state: Closed}) {
 			return true
 		}
 	}
+	e.reset()
+	return false
 }
 
 // HealthFailed counts as one failure while closed and changes nothing otherwise. It returns true if it
@@ -133,11 +121,43 @@ func (b *Breaker) HealthFailed(now time.Time) bool {
 	return e.state == Closed && b.fail(e, now)
 }
 
+// Ticket is the right to one call. The zero Ticket, which a refusal comes with, ignores what it is told.
+type Ticket struct {
+	b *Breaker
+	e *epoch // that admitted the call
+}
+
+// Probe reports whether the call is the one that a half-open circuit waits for.
+func (t Ticket) Probe() bool { return t.e != nil && t.e.state == HalfOpen }
+
+// Success closes the circuit if the call was the probe, else it resets the count of failures. It returns
+// true if it changed the state.
+func (t Ticket) Success(_ time.Time) bool {
+	if t.live() && t.e.state == Closed {
+		t.e.reset()
+	}
+	return t.Probe() && t.b.replace(t.e, &epoch{state: Closed})
+}
+
+// Failure opens the circuit for a full cooldown if the call was the probe, else it counts, and opens it at
+// the threshold. It returns true if it changed the state.
+func (t Ticket) Failure(now time.Time) bool { return t.live() && t.b.fail(t.e, now) }
+
+// Release ends the call without a verdict and gives a probe's slot back: the next call is the probe. After
+// a verdict it does nothing, so it may be deferred.
+func (t Ticket) Release(_ time.Time) {
+	if t.Probe() { // a fresh epoch, so that this ticket loses its say together with the slot
+		t.b.replace(t.e, &epoch{state: HalfOpen})
+	}
+}
+
+func (t Ticket) live() bool { return t.b != nil && t.b.current.Load() == t.e }
+
 // fail counts one failure in e, which is closed or half-open, and returns true if it opened the circuit.
 func (b *Breaker) fail(e *epoch, now time.Time) bool {
 	c := b.config.Load()
-	// Failures that reach the threshold together all try, and replace lets one of them. A success in the
-	// same instant may reset a count that has tripped already: then it came just before the last failure.
+	// Of failures that reach the threshold together, replace lets one open the circuit. A success that
+	// resets the count after it was reached and before the swap is late, and does not stop it.
 	if e.state == Closed && e.failures.Add(1) < int64(c.Threshold) {
 		return false
 	}
