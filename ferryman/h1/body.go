@@ -20,9 +20,9 @@ func (r *Request) Framing() (f Framing, length int64) {
 	return r.framing(None)
 }
 
-// Framing decides how the response's body is delimited; head: it answers a HEAD request.
-func (r *Response) Framing(head *Request) (f Framing, length int64) {
-	if head.HeadMethod || r.Status < 200 || r.Status == 204 || r.Status == 304 {
+// Framing decides how the response's body is delimited. Set ToHead before.
+func (r *Response) Framing() (f Framing, length int64) {
+	if r.ToHead || r.Status < 200 || r.Status == 204 || r.Status == 304 {
 		return None, 0
 	}
 	return r.framing(UntilClose)

@@ -5,6 +5,7 @@ package h1
 type Response struct {
 	Head
 	Status int
+	ToHead bool // the caller's to set: it answers a HEAD request
 	reason span
 }
 

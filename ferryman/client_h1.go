@@ -1,0 +1,253 @@
+package ferryman
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
+	"github.com/Bunty9/ferryman/ferryman/upstream"
+)
+
+// clientH1 is one HTTP/1.1 client connection and, while it serves a request, that request's front.
+type clientH1 struct {
+	p      *Proxy
+	ex     netloop.Executor
+	raw    netloop.Conn // the socket
+	conn   net.Conn     // the socket, or TLS above it
+	secure bool
+	peer   netip.Addr
+	shown  string // peer as X-Forwarded-For has it
+	entry  *client
+	in     h1.Reader
+
+	req  *h1.Request
+	body h1.Body
+	out  outlet
+	shut bool // this exchange is the connection's last
+}
+
+// serveH1 serves the requests of one connection, one after another, until either side ends it.
+func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
+	c := &clientH1{p: p, ex: ex, raw: raw, conn: conn, secure: conn != net.Conn(raw), entry: entry}
+	c.peer, c.shown = peerOf(raw.RemoteAddr())
+	c.in.Reset(awaiter(raw, conn))
+	defer p.clients.remove(entry)
+	if handedOver := c.loop(); handedOver {
+		return
+	}
+	c.in.Release()
+	conn.Close()
+}
+
+// awaiter is a connection as the codec reads it. Above TLS nobody can tell what is readable.
+func awaiter(raw netloop.Conn, conn net.Conn) h1.Source {
+	if conn == net.Conn(raw) {
+		return raw
+	}
+	return unawaited{conn}
+}
+
+type unawaited struct{ net.Conn }
+
+func (unawaited) Await() error { return nil }
+
+// loop returns true where the connection went on as HTTP/2.
+func (c *clientH1) loop() (handedOver bool) {
+	for c.awaitRequest() {
+		e := c.p.borrow()
+		c.req = &e.req
+		err := c.readHead()
+		goOn := false
+		switch {
+		case errors.Is(err, errPreface):
+			handedOver = c.p.handOver(c)
+		case err != nil:
+			c.refuseHead(err)
+		case c.entry.begin(): // or else the drain was faster
+			goOn = c.exchange(&e.exchange)
+		}
+		c.p.giveBack(e)
+		if !goOn {
+			return handedOver
+		}
+		c.entry.state.Store(clientIdle)
+		if c.p.clients.draining.Load() {
+			return false
+		}
+	}
+	return false
+}
+
+// awaitRequest waits for the first byte of a request. It holds no buffer meanwhile.
+func (c *clientH1) awaitRequest() bool {
+	c.in.Trim()
+	if c.in.Buffered() > 0 {
+		return true
+	}
+	c.conn.SetReadDeadline(c.ex.Now().Add(c.p.snapshot.Load().config.ClientIdleTimeout))
+	return c.in.Fill() == nil
+}
+
+var errPreface = errors.New("HTTP/2 preface")
+
+// readHead reads a request head. The limit on it is absolute and starts with its first byte.
+func (c *clientH1) readHead() error {
+	c.req.Reset()
+	for limited := false; ; {
+		if done, err := c.parse(); done || err != nil {
+			return err
+		}
+		if !limited {
+			limited = true
+			c.conn.SetReadDeadline(c.ex.Now().Add(c.p.headLimit))
+		}
+		if err := c.in.Fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// parse goes on with the head. On a plaintext port it may turn out to be HTTP/2 (RFC 9113 section 3.3).
+func (c *clientH1) parse() (done bool, err error) {
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	if b := c.in.Peek(); !c.secure && len(b) > 0 && b[0] == 'P' {
+		n := min(len(b), len(preface))
+		switch same := string(b[:n]) == preface[:n]; {
+		case same && n == len(preface):
+			return false, errPreface
+		case same:
+			return false, nil
+		}
+	}
+	return c.in.Request(c.req)
+}
+
+// refuseHead answers a head that is wrong or late. One that just ends gets nothing.
+func (c *clientH1) refuseHead(err error) {
+	var syntax *h1.Error
+	f := syntaxFaults[408]
+	switch {
+	case errors.As(err, &syntax):
+		f = syntaxFault(syntax)
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return
+	}
+	c.p.countReply(nil, f)
+	c.req.Reset()
+	c.body.Reset(&c.in, h1.None, 0)
+	c.out.reset(c.ex, c.conn, lingerTime)
+	c.reply(f, 0)
+	c.linger()
+}
+
+// exchange serves one request. It returns whether the connection can take another.
+func (c *clientH1) exchange(e *exchange) bool {
+	snap := c.p.snapshot.Load()
+	framing, length := c.req.Framing()
+	c.body.Reset(&c.in, framing, length)
+	c.out.reset(c.ex, c.conn, snap.config.BodyIdleTimeout)
+	c.shut = c.req.Close() || c.req.Old()
+	if framing != h1.None {
+		c.conn.SetReadDeadline(deadline(c.ex, snap.config.BodyIdleTimeout))
+	}
+	e.prepare(c.p, c.ex, snap, c, c)
+	e.ask = ask{
+		path: c.req.Path(), idempotent: c.req.Idempotent(), bodiless: framing == h1.None,
+		chunked: framing == h1.Chunked, expect: c.req.Continue, upgrade: c.req.Upgrade,
+		connect: c.req.Connect, head: c.req.HeadMethod, hops: c.req.Hops,
+		lastHop: c.req.Options && c.req.MaxForwards == 0,
+	}
+	e.run()
+	c.out.release()
+	if e.complete && !c.shut && c.body.Done() {
+		return true
+	}
+	asked := c.req.Close() && c.body.Done() && c.in.Buffered() == 0 && c.raw.Quiet()
+	if !e.tunnelling && !asked && !c.gone() {
+		c.linger()
+	}
+	return false
+}
+
+// deadline is a moment after d, or none where d is 0.
+func deadline(ex netloop.Executor, d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return ex.Now().Add(d)
+}
+
+// The request's body, with the limit on its pauses.
+
+// Started and Done are those of the body.
+func (c *clientH1) Started() bool { return c.body.Started() }
+func (c *clientH1) Done() bool    { return c.body.Done() }
+
+func (c *clientH1) Await() error {
+	c.limitPause()
+	return c.body.Await()
+}
+
+func (c *clientH1) Read(p []byte) (int, error) {
+	if !c.body.Started() {
+		c.limitPause()
+	}
+	return c.body.Read(p)
+}
+
+func (c *clientH1) limitPause() {
+	if d := c.p.snapshot.Load().config.BodyIdleTimeout; d > 0 {
+		c.conn.SetReadDeadline(c.ex.Now().Add(d))
+	}
+}
+
+func (c *clientH1) stopBody() { c.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+func (c *clientH1) guard(up *upstream.Conn) {
+	if up == nil {
+		c.raw.Guard(nil)
+		return
+	}
+	c.raw.Guard(up.Conn)
+}
+
+func (c *clientH1) gone() bool { return c.raw.Gone() }
+
+const (
+	lingerTime  = 5 * time.Second
+	lingerBytes = 64 << 20
+)
+
+// linger closes in a way that lets the client read the reply to its end: the sending side first,
+// then what the client still sends is thrown away for a while (RFC 9112 section 9.6).
+func (c *clientH1) linger() {
+	c.in.Release()
+	if half, ok := c.conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+		return
+	}
+	limit := lingerTime
+	if c.p.clients.draining.Load() {
+		limit = time.Second
+	}
+	c.conn.SetReadDeadline(c.ex.Now().Add(limit))
+	for n := 0; n < lingerBytes; n += c.in.Buffered() {
+		c.in.Discard(c.in.Buffered())
+		if c.in.Fill() != nil {
+			return
+		}
+	}
+}
+
+// peerOf takes a client's address without port, zone and IPv4 mapping.
+func peerOf(a net.Addr) (netip.Addr, string) {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}, "unknown"
+	}
+	peer := t.AddrPort().Addr().Unmap().WithZone("")
+	return peer, peer.String()
+}

@@ -1,0 +1,62 @@
+package ferryman
+
+import (
+	"context"
+	"fmt"
+)
+
+// Shutdown stops accepting, lets what is in flight end and closes what is idle: HTTP/1.1 clients
+// are told "Connection: close", HTTP/2 ones a GOAWAY in two steps. When ctx ends first, the rest
+// is cut, and the error says how many connections that were. Readiness ends at once, the metrics
+// handler goes on.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	if !p.stopAccepting() {
+		return nil
+	}
+	drained := p.clients.drain()
+	for _, u := range p.snapshot.Load().upstreams {
+		u.checker.Stop()
+	}
+	var err error
+	select {
+	case <-drained:
+	case <-ctx.Done():
+		if n := p.clients.cutAll(); n > 0 {
+			err = fmt.Errorf("drain: %d connections were cut", n)
+			p.log.Warn("drain ended early", "cut", n)
+		}
+	}
+	p.finish()
+	return err
+}
+
+// Close ends everything at once. Requests in flight are cut.
+func (p *Proxy) Close() error {
+	if p.stopAccepting() {
+		p.clients.drain()
+		p.clients.cutAll()
+		p.finish()
+	}
+	return nil
+}
+
+// stopAccepting closes the listeners. false: it was done before.
+func (p *Proxy) stopAccepting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.closed = true
+	p.clients.draining.Store(true)
+	for l := range p.listeners {
+		l.Close()
+	}
+	return true
+}
+
+func (p *Proxy) finish() {
+	close(p.stop)
+	p.snapshot.Load().leave(nil)
+	p.closeEngines()
+}

@@ -1,0 +1,304 @@
+package ferryman
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/Bunty9/ferryman/ferryman/breaker"
+	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
+	"github.com/Bunty9/ferryman/ferryman/upstream"
+)
+
+// front is the client's side of an exchange, in the client's own protocol.
+type front interface {
+	// appendHead appends the request's head as the upstream gets it.
+	appendHead(dst []byte, e *exchange) []byte
+	// reply sends an answer of ferryman's own.
+	reply(f *fault, retryAfter time.Duration)
+	// interim relays a 1xx head.
+	interim(r *h1.Response) error
+	// begin relays the final head. Nothing need be sent before flush.
+	begin(e *exchange) error
+	// room and commit take the payload of the response in, flush sends what waits, end ends it.
+	room() ([]byte, error)
+	commit(n int) error
+	flush() error
+	end(trailer *h1.Head) error
+	// tunnel carries bytes both ways after a 101, until both directions have ended.
+	tunnel(e *exchange)
+	// guard aborts the upstream's connection when the client goes away; nil ends that.
+	guard(c *upstream.Conn)
+	// gone reports whether the client has gone away.
+	gone() bool
+	// stopBody makes a pending read of the request's body fail.
+	stopBody()
+}
+
+// requestBody is the body of a request, in whatever protocol it comes.
+type requestBody interface {
+	// Started reports whether Read will not block, Done whether the body has come to its proper end.
+	Started() bool
+	Done() bool
+	Await() error
+	Read(p []byte) (int, error)
+}
+
+// ask is what an exchange needs to know of a request, whatever its protocol.
+type ask struct {
+	path       []byte
+	idempotent bool
+	bodiless   bool
+	chunked    bool // the body goes up in chunks
+	expect     bool // the body waits for a 100
+	upgrade    bool
+	connect    bool
+	head       bool // HEAD: the response has no body
+	lastHop    bool // OPTIONS with Max-Forwards: 0
+	hops       int  // how often ferryman forwarded the request already
+}
+
+// exchange is one request on its way: route, breaker, forward, relay. It is borrowed for the
+// request and serves many.
+type exchange struct {
+	p      *Proxy
+	ex     netloop.Executor
+	snap   *snapshot
+	client front
+	ask    ask
+	body   requestBody
+	start  time.Time
+
+	route  *routeState
+	ticket breaker.Ticket
+	up     *upstream.Conn
+	head   []byte // the request's head as sent, kept for a second try
+	resp   h1.Response
+	down   h1.Body
+
+	upload
+	framing    h1.Framing
+	length     int64
+	heard      bool // a byte of the answer was received
+	judged     bool // the breaker was told
+	complete   bool // the response was relayed to its end
+	tunnelling bool // the connection became a tunnel
+}
+
+// upload is the state that the strand of the request's body shares with the exchange's own.
+type upload struct {
+	out      outlet
+	gate     netloop.Gate // opens when the strand has ended; nil: there is none
+	sent     atomic.Bool  // the request was sent whole
+	stopping atomic.Bool  // the exchange ends the strand: what fails now is not the client's fault
+	bodyErr  error        // why the client's body failed; read it behind the gate
+	mu       sync.Mutex   // guards seen, and the read deadline until it is set
+	seen     bool         // the final head is there: the header timeout is over
+}
+
+// run serves one request. Afterwards complete tells whether the client's connection is in step.
+func (e *exchange) run() {
+	defer e.leave()
+	if f := e.admit(); f != nil {
+		e.refuse(f, 0)
+		return
+	}
+	now := e.ex.Now()
+	ticket, ok := e.route.up.Breaker().Allow(now)
+	if !ok {
+		e.refuse(faultCircuitOpen, e.route.up.Breaker().RetryAfter(now))
+		return
+	}
+	e.ticket = ticket
+	if ticket.Probe() {
+		e.p.logCircuit(e.route.up, "probe")
+	}
+	if f := e.forward(); f != nil {
+		e.fail(f)
+		return
+	}
+	e.relay()
+}
+
+// maxHops ends a circle of proxies (RFC 9110 section 7.6.3).
+const maxHops = 10
+
+// admit finds the route. It needs nothing of the upstream.
+func (e *exchange) admit() *fault {
+	switch {
+	case e.ask.connect:
+		return faultConnect
+	case e.ask.hops >= maxHops:
+		return faultLoop
+	case e.ask.lastHop:
+		return faultOptions
+	}
+	_, state, ok, err := e.snap.table.Resolve(e.ask.path)
+	if err != nil || !ok {
+		return routeFault(err, e.ask.upgrade)
+	}
+	e.route = state
+	if e.ask.upgrade && (!state.upgrade || !e.ask.bodiless) {
+		return faultUpgrade
+	}
+	return nil
+}
+
+// forward sends the request and awaits the final response head. A bodiless idempotent request that
+// fails on a reused connection before any byte of its answer is sent once more on a fresh one.
+func (e *exchange) forward() *fault {
+	e.head = e.client.appendHead(e.head[:0], e)
+	c := e.route.up.Idle(e.ex, !e.ask.bodiless || !e.ask.idempotent)
+	for {
+		if c == nil {
+			var err error
+			if c, err = e.route.up.Dial(e.ex, e.snap.config.ConnectTimeout); err != nil {
+				if e.client.gone() {
+					return faultClientGone
+				}
+				return faultDial
+			}
+		}
+		e.up = c
+		err := e.attempt()
+		if err == nil {
+			return nil
+		}
+		if !e.mayRepeat(err) {
+			return e.explain(err)
+		}
+		e.client.guard(nil)
+		e.drop()
+		c = nil
+	}
+}
+
+// mayRepeat is the one rule about sending twice (RFC 9112 section 9.3.1).
+func (e *exchange) mayRepeat(err error) bool {
+	var timeout net.Error
+	return e.ask.bodiless && e.ask.idempotent && e.up.Reused() && !e.heard && !e.client.gone() &&
+		!(errors.As(err, &timeout) && timeout.Timeout())
+}
+
+// explain tells whose fault a failed attempt was.
+func (e *exchange) explain(err error) *fault {
+	e.endUpload()
+	switch {
+	case isBodyFault(e.bodyErr):
+		return faultClientBody
+	case e.bodyErr != nil, e.client.gone():
+		return faultClientGone
+	}
+	return upstreamFault(err, e.ask.bodiless)
+}
+
+// attempt sends the request on e.up and reads the final response head.
+func (e *exchange) attempt() error {
+	e.resp.Reset()
+	e.heard = false
+	if err := e.send(); err != nil {
+		return err
+	}
+	return e.awaitHead()
+}
+
+// maxInterim bounds the 1xx heads of one response; RFC 9110 section 15.2 names no number.
+const maxInterim = 64
+
+func (e *exchange) awaitHead() error {
+	for interim := 0; ; {
+		done, err := e.up.In.Response(&e.resp)
+		switch {
+		case err != nil:
+			return err
+		case !done:
+			if err := e.up.In.Fill(); err != nil {
+				return err
+			}
+			e.heard = true
+			continue
+		case !e.resp.Interim():
+			e.headSeen()
+			return nil
+		case e.resp.Status == 101:
+			if e.ask.upgrade {
+				e.headSeen()
+				return nil
+			}
+			return errUnasked
+		}
+		if interim++; interim > maxInterim {
+			return errUnasked
+		}
+		if err := e.client.interim(&e.resp); err != nil {
+			return err
+		}
+		if e.resp.Status == 100 {
+			e.restartClock()
+		}
+		e.resp.Reset()
+	}
+}
+
+// errUnasked is a response that nobody asked for: a 101 out of nowhere, 1xx without end.
+var errUnasked = &h1.Error{Status: 502, Cause: "unasked response"}
+
+// judge tells the breaker, once per exchange.
+func (e *exchange) judge(v verdict) {
+	if e.judged || e.route == nil {
+		return
+	}
+	e.judged = true
+	now := e.ex.Now()
+	switch v {
+	case success:
+		if e.ticket.Success(now) {
+			e.p.logCircuit(e.route.up, "closed")
+		}
+	case failure:
+		if e.ticket.Failure(now) {
+			e.p.logCircuit(e.route.up, "open")
+		}
+	default:
+		e.ticket.Release(now)
+	}
+}
+
+// fail ends an admitted exchange whose upstream gave no answer.
+func (e *exchange) fail(f *fault) {
+	e.judge(f.verdict)
+	e.drop()
+	if f.status == 0 {
+		e.route.metrics.ClientAborted()
+		return
+	}
+	e.refuse(f, 0)
+}
+
+// refuse answers by itself.
+func (e *exchange) refuse(f *fault, retryAfter time.Duration) {
+	e.p.countReply(e.route, f)
+	e.client.reply(f, retryAfter)
+	e.complete = true
+}
+
+// drop closes the upstream's connection.
+func (e *exchange) drop() {
+	if e.up != nil {
+		e.up.Discard()
+		e.up = nil
+	}
+}
+
+// leave is the way out of every exchange, panics included: no connection, no probe's slot stays
+// behind.
+func (e *exchange) leave() {
+	e.endUpload()
+	e.client.guard(nil)
+	e.drop()
+	e.judge(neutral)
+	e.out.release()
+}

@@ -1,0 +1,13 @@
+// Package limits holds the limits that the specification fixes and no key of the configuration
+// changes. They are variables only so that a test need not wait for them; a Proxy reads them once,
+// when it is made.
+package limits
+
+import "time"
+
+var (
+	// Head bounds a request head, from its first byte to its last.
+	Head = 10 * time.Second
+	// Handshake bounds a TLS handshake, from the accept.
+	Handshake = 10 * time.Second
+)

@@ -1,0 +1,245 @@
+package ferryman
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/Bunty9/ferryman/ferryman/config"
+	"github.com/Bunty9/ferryman/ferryman/internal/limits"
+	"github.com/Bunty9/ferryman/ferryman/metrics"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
+)
+
+// Options are what a Proxy takes from the program around it. The zero value is usable.
+type Options struct {
+	// Logger gets what the proxy has to say; nil: nothing is logged.
+	Logger *slog.Logger
+	// Registerer additionally gets the proxy's metrics; MetricsHandler shows them in any case.
+	Registerer prometheus.Registerer
+	// Engine carries plaintext HTTP/1.1: "loops" (Linux), "goroutines", or "" and "auto" for loops
+	// where they exist. TLS and HTTP/2 always run on goroutines.
+	Engine string
+	// Version and Commit appear in ferryman_build_info and in the health checks' user agent.
+	// An empty version is "dev".
+	Version, Commit string
+}
+
+// Proxy is a reverse proxy. New makes it; it serves any number of listeners until Shutdown or
+// Close. All methods are safe for concurrent use.
+type Proxy struct {
+	log       *slog.Logger
+	metrics   *metrics.Set
+	version   string
+	headLimit time.Duration // see internal/limits
+	handshake time.Duration
+
+	snapshot   atomic.Pointer[snapshot]
+	goroutines *netloop.GoroutineEngine
+	plain      netloop.Engine // carries plaintext HTTP/1.1
+	clients    clients
+	exchanges  sync.Pool
+	dated      atomic.Pointer[dateText]
+
+	mu        sync.Mutex // guards reloads and what follows
+	listeners map[net.Listener]struct{}
+	failed    string // the last configuration error that was logged
+	closed    bool
+	stop      chan struct{} // ends the pruning of pools
+}
+
+// ErrClosed is returned by Reload after Shutdown or Close.
+var ErrClosed = errors.New("the proxy is shut down")
+
+// New returns a proxy for a configuration and starts its health checks. The error names what is
+// wrong with the configuration or the options.
+func New(c config.Config, o Options) (*Proxy, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Proxy{log: o.Logger, version: o.Version, headLimit: limits.Head, handshake: limits.Handshake,
+		listeners: make(map[net.Listener]struct{}), stop: make(chan struct{})}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.version == "" {
+		p.version = "dev"
+	}
+	p.metrics = metrics.New(p.version, o.Commit, runtime.Version())
+	p.metrics.Connections(p.clients.count)
+	if o.Registerer != nil {
+		if err := p.metrics.Register(o.Registerer); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	if err := p.startEngines(o.Engine); err != nil {
+		return nil, err
+	}
+	s, err := p.next(nil, c)
+	if err != nil {
+		p.closeEngines()
+		return nil, err
+	}
+	p.exchanges.New = func() any { return new(exchangeH1) }
+	p.snapshot.Store(s)
+	p.metrics.Reloaded(true, time.Now())
+	s.enter(nil)
+	go p.prune()
+	return p, nil
+}
+
+// startEngines makes the goroutines and, where asked for or fit, the event loops.
+func (p *Proxy) startEngines(kind string) error {
+	o := netloop.Options{
+		AcceptPaused:  func(err error) { p.log.Error("accepting paused: no descriptors or memory left", "error", err) },
+		AcceptResumed: func() { p.log.Info("accepting again") },
+		Panicked:      func(v any, stack []byte) { p.log.Error("panic", "value", v, "stack", string(stack)) },
+	}
+	p.goroutines = netloop.Goroutines(o)
+	p.plain = p.goroutines
+	switch kind {
+	case "goroutines":
+		return nil
+	case "", "auto", "loops":
+	default:
+		return fmt.Errorf("engine %q: use auto, loops or goroutines", kind)
+	}
+	loops, err := netloop.Loops(o)
+	switch {
+	case err == nil:
+		p.plain = loops
+	case kind == "loops":
+		return fmt.Errorf("engine loops: %w: use goroutines", err)
+	}
+	return nil
+}
+
+// executors is one more than the highest index that a strand can see.
+func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.plain.Executors()) }
+
+func (p *Proxy) closeEngines() {
+	if p.plain != netloop.Engine(p.goroutines) {
+		p.plain.Close()
+	}
+	p.goroutines.Close()
+}
+
+// Serve accepts plaintext connections from l, HTTP/1.1 and HTTP/2 with prior knowledge, and
+// returns nil after Shutdown or Close, which close l, or the error that ended it.
+func (p *Proxy) Serve(l net.Listener) error {
+	engine := p.plain
+	if _, ok := l.(*net.TCPListener); !ok {
+		engine = p.goroutines
+	}
+	return p.serve(engine, l, func(ex netloop.Executor, raw netloop.Conn) {
+		entry := &client{close: raw.Abort, cut: raw.Abort}
+		if !p.clients.add(entry, p.maxConnections()) {
+			raw.Close()
+			return
+		}
+		p.serveH1(ex, raw, raw, entry)
+	})
+}
+
+func (p *Proxy) maxConnections() int { return p.snapshot.Load().config.MaxConnections }
+
+func (p *Proxy) serve(engine netloop.Engine, l net.Listener, handle func(netloop.Executor, netloop.Conn)) error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return l.Close()
+	}
+	p.listeners[l] = struct{}{}
+	p.mu.Unlock()
+	err := engine.Serve(l, handle)
+	p.mu.Lock()
+	delete(p.listeners, l)
+	p.mu.Unlock()
+	return err
+}
+
+// Reload puts a new configuration into service as one swap: requests in flight end as they began.
+// An invalid one changes nothing and is counted; so is one that arrives after Shutdown.
+func (p *Proxy) Reload(c config.Config) error {
+	if err := c.Validate(); err != nil {
+		p.ReloadFailed(err)
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrClosed
+	}
+	prev := p.snapshot.Load()
+	next, err := p.next(prev, c)
+	if err != nil {
+		p.reloadFailedLocked(err)
+		return err
+	}
+	p.failed = ""
+	next.enter(prev)
+	p.snapshot.Store(next)
+	prev.leave(next)
+	p.metrics.Reloaded(true, time.Now())
+	p.log.Info("configuration reloaded", "routes", len(c.Routes), "upstreams", len(next.upstreams))
+	return nil
+}
+
+// ReloadFailed counts a configuration that could not be read, and logs it unless the last one
+// failed in the same way. The old configuration stays in service.
+func (p *Proxy) ReloadFailed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reloadFailedLocked(err)
+}
+
+func (p *Proxy) reloadFailedLocked(err error) {
+	p.metrics.Reloaded(false, time.Now())
+	if text := err.Error(); text != p.failed {
+		p.failed = text
+		p.log.Error("configuration rejected, the old one stays in service", "error", err)
+	}
+}
+
+// MetricsHandler serves /metrics, /healthz (the process is up) and /readyz (503 while draining).
+func (p *Proxy) MetricsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", p.metrics.Handler())
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if p.clients.draining.Load() {
+			http.Error(w, "draining", http.StatusServiceUnavailable)
+			return
+		}
+		io.WriteString(w, "ready\n")
+	})
+	return mux
+}
+
+// idleUpstream is how long a connection to an upstream waits for its next request.
+const idleUpstream = time.Minute
+
+// prune closes idle connections to upstreams that nobody needs or that the upstream has closed.
+func (p *Proxy) prune() {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case now := <-tick.C:
+			for _, u := range p.snapshot.Load().upstreams {
+				u.Prune(now.Add(-idleUpstream))
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package ferryman
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/Bunty9/ferryman/ferryman/h1"
+)
+
+// relay passes the final head and the body down to the client. From here on trouble shows as
+// truncation only.
+func (e *exchange) relay() {
+	now := e.ex.Now()
+	e.route.metrics.Head(now.Sub(e.start))
+	e.route.metrics.Answered(e.resp.Status)
+	switch e.resp.Status {
+	case 502, 503, 504:
+		e.judge(failure)
+	default:
+		e.judge(success)
+	}
+	if e.resp.Status == 101 {
+		e.tunnel()
+		return
+	}
+	e.resp.ToHead = e.ask.head
+	e.framing, e.length = e.resp.Framing()
+	if err := e.client.begin(e); err != nil {
+		e.abandon()
+		return
+	}
+	e.down.Reset(&e.up.In, e.framing, e.length)
+	if e.resp.Status == 205 { // RFC 9110 section 15.3.6: no content, whatever the upstream sends
+		e.down.Reset(&e.up.In, h1.None, 0)
+	}
+	if err := e.stream(); err != nil {
+		e.abandon()
+		return
+	}
+	e.complete = true
+	e.giveBack()
+}
+
+// stream moves the body. It waits without a buffer.
+func (e *exchange) stream() error {
+	idle := e.snap.config.BodyIdleTimeout
+	for limited := true; !e.down.Done(); {
+		if !e.down.Started() {
+			if err := e.client.flush(); err != nil {
+				return err
+			}
+			if idle > 0 {
+				e.up.SetReadDeadline(e.ex.Now().Add(idle))
+			} else if limited {
+				e.up.SetReadDeadline(time.Time{}) // the header timeout is over
+				limited = false
+			}
+			if err := e.down.Await(); err != nil {
+				return err
+			}
+		}
+		room, err := e.client.room()
+		if err != nil {
+			return err
+		}
+		n, err := e.down.Read(room)
+		if err := e.client.commit(n); err != nil {
+			return err
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return e.client.end(e.down.Trailer())
+}
+
+// abandon ends a response that cannot be completed. The verdict was given with the head.
+func (e *exchange) abandon() {
+	_ = e.client.flush() // what came before the trouble
+	if e.client.gone() {
+		e.route.metrics.ClientAborted()
+	}
+	e.endUpload()
+	e.drop()
+}
+
+// giveBack returns the upstream's connection to its pool if both messages went through whole.
+func (e *exchange) giveBack() {
+	if !e.sent.Load() {
+		e.endUpload()
+		e.drop()
+		return
+	}
+	e.endUpload()
+	e.client.guard(nil)
+	bodyUnasked := e.framing == h1.None && !e.ask.head && e.resp.Status != 304 &&
+		(e.resp.DeclaredLength() > 0 || e.resp.DeclaresChunked()) // a 204 that announces content
+	if e.resp.Close() || e.framing == h1.UntilClose || bodyUnasked || e.resp.Status == 205 && e.framing != h1.None {
+		e.drop()
+		return
+	}
+	e.up.Put(e.ex)
+	e.up = nil
+}

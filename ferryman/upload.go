@@ -1,0 +1,184 @@
+package ferryman
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/Bunty9/ferryman/ferryman/h1"
+)
+
+// send sends the request's head and as much of its body as is there, in one go. Where more is to
+// come, another strand brings it up while this one awaits the answer.
+func (e *exchange) send() error {
+	timeout := e.snap.config.UpstreamTimeout
+	e.out.reset(e.ex, e.up, timeout)
+	if e.ask.bodiless {
+		if err := e.out.write(e.head); err != nil {
+			return err
+		}
+		e.wholeSent()
+		return nil
+	}
+	e.out.chunked = e.ask.chunked
+	if err := e.out.add(e.head); err != nil {
+		return err
+	}
+	done, err := e.gather()
+	if err != nil {
+		return err
+	}
+	if done {
+		if err := e.out.end(nil); err != nil {
+			return e.answerBehind(err)
+		}
+		e.wholeSent()
+		return nil
+	}
+	if err := e.out.flush(); err != nil {
+		return e.answerBehind(err)
+	}
+	if e.ask.expect {
+		e.up.SetReadDeadline(e.ex.Now().Add(timeout))
+	} else {
+		e.up.SetReadDeadline(time.Time{})
+	}
+	e.gate = e.ex.NewGate()
+	e.ex.Go(e.bringUp)
+	return nil
+}
+
+// gather takes in what has arrived of the body as long as it fits beside the head.
+func (e *exchange) gather() (done bool, err error) {
+	for e.body.Started() && !e.body.Done() && e.out.n < outletSize/2 {
+		if err := e.piece(); err != nil {
+			return false, err
+		}
+	}
+	return e.body.Done(), nil
+}
+
+// piece moves one read of the body into the outlet.
+func (e *exchange) piece() error {
+	room, err := e.out.room()
+	if err != nil {
+		return err
+	}
+	n, err := e.body.Read(room)
+	e.out.commit(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return e.bodyFailed(err)
+	}
+	return nil
+}
+
+func (e *exchange) bodyFailed(err error) error {
+	if !e.stopping.Load() {
+		e.bodyErr = err
+	}
+	return err
+}
+
+// isBodyFault tells a body that is wrong or late from a client that is gone.
+func isBodyFault(err error) bool {
+	var syntax *h1.Error
+	return errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// bringUp is the strand of a request's body. It ends when the body was sent, when it failed, or
+// when the exchange stops it.
+func (e *exchange) bringUp() {
+	defer e.gate.Open()
+	defer e.out.release()
+	err := e.pump()
+	switch {
+	case err == nil:
+		e.wholeSent()
+	case e.stopping.Load():
+	case e.bodyErr != nil:
+		e.up.Abort() // wakes the strand that awaits the answer
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		e.setClock(e.ex.Now()) // the upstream takes nothing: that is its time-out
+	default:
+		_ = e.answerBehind(err)
+	}
+}
+
+func (e *exchange) pump() error {
+	for first := true; ; first = false {
+		if !e.body.Started() {
+			if err := e.out.flush(); err != nil {
+				return err
+			}
+			if err := e.body.Await(); err != nil {
+				return e.bodyFailed(err)
+			}
+		}
+		if first && e.ask.expect {
+			e.setClock(time.Time{}) // the client goes on: now its pauses do not count
+		}
+		if err := e.piece(); err != nil {
+			return err
+		}
+		if e.body.Done() {
+			return e.out.end(nil)
+		}
+	}
+}
+
+// wholeSent starts the header timeout, and from here on a client that ends its side has gone away.
+func (e *exchange) wholeSent() {
+	e.sent.Store(true)
+	e.setClock(e.ex.Now().Add(e.snap.config.UpstreamTimeout))
+	e.client.guard(e.up)
+}
+
+// restartClock is for the moment that the upstream asked for the body: it is the client's turn.
+func (e *exchange) restartClock() {
+	if !e.sent.Load() {
+		e.setClock(time.Time{})
+	}
+}
+
+// setClock moves the header timeout as long as no final head is there.
+func (e *exchange) setClock(deadline time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.seen {
+		e.up.SetReadDeadline(deadline)
+	}
+}
+
+// headSeen ends the header timeout.
+func (e *exchange) headSeen() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen = true
+}
+
+// answerBehind is for a request that the upstream takes no more of: its answer may be there
+// already, and counts. What does not come soon does not come.
+func (e *exchange) answerBehind(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	e.setClock(e.ex.Now().Add(min(time.Second, e.snap.config.UpstreamTimeout)))
+	return nil
+}
+
+// endUpload stops the strand of the request's body and waits for it.
+func (e *exchange) endUpload() {
+	if e.gate == nil {
+		return
+	}
+	if !e.sent.Load() {
+		e.stopping.Store(true)
+		e.client.stopBody()
+		if e.up != nil {
+			e.up.Abort()
+		}
+	}
+	e.gate.Wait()
+	e.gate = nil
+}
