@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package netloop
 
@@ -11,6 +11,13 @@ const canPeek = true
 func quiet(fd int) bool {
 	_, err := peek(fd)
 	return err == unix.EAGAIN
+}
+
+// gone reports whether the peer of a socket has closed its sending side or reset it. An end of
+// stream behind unread bytes is not seen here.
+func gone(fd int) bool {
+	n, err := peek(fd)
+	return n == 0 && err == nil || err != nil && err != unix.EAGAIN
 }
 
 // peek receives a byte and leaves it where it is.

@@ -1,0 +1,227 @@
+package netloop
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// input is what a loop knows of a socket's receive queue.
+type input uint8
+
+const (
+	noInput    input = iota // empty when last looked at; an event will tell
+	maybeInput              // the last read filled its buffer, there may be more
+	someInput               // bytes, end of stream or an error are there
+)
+
+// loopConn is a Conn of an event loop.
+type loopConn struct {
+	l      *loop
+	fd     int // -1 from Close or Detach on
+	slot   int32
+	input  input
+	gone   bool // the peer has closed its sending side, or there is an error
+	client bool // accepted, not dialled
+
+	reader, writer *strand // who waits to read or write
+	victim         Conn
+	aborted        atomic.Bool // set from any goroutine, read by the strands
+
+	peer          inetAddr
+	local, remote *net.TCPAddr // made when first asked for
+}
+
+// event takes note of what epoll reports. No strand runs meanwhile.
+func (c *loopConn) event(is uint32) {
+	if is&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.gone = true
+		is |= unix.EPOLLIN
+		c.Guard(c.victim)
+	}
+	if is&unix.EPOLLIN != 0 {
+		c.input = someInput
+		c.l.wake(&c.reader)
+	}
+	if is&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.l.wake(&c.writer)
+	}
+}
+
+// usable returns why c cannot be used under a deadline, if so.
+func (c *loopConn) usable(deadline int64) error {
+	if c.fd < 0 || c.aborted.Load() {
+		return net.ErrClosed
+	}
+	if deadline != 0 && deadline <= c.l.at {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// awaitInput waits until there may be something to read.
+func (c *loopConn) awaitInput() error {
+	c.l.breathe()
+	for {
+		if err := c.usable(c.l.slots[c.slot].rd); err != nil || c.input != noInput {
+			return err
+		}
+		c.l.park(&c.reader)
+	}
+}
+
+func (c *loopConn) Await() error {
+	for {
+		if err := c.awaitInput(); err != nil {
+			return err
+		}
+		if c.input == someInput || !c.Quiet() {
+			return nil
+		}
+	}
+}
+
+func (c *loopConn) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, c.usable(0)
+	}
+	for {
+		if err := c.awaitInput(); err != nil {
+			return 0, err
+		}
+		n, errno := recv(c.fd, b, 0)
+		switch {
+		case errno == unix.EAGAIN:
+			c.input = noInput
+			continue
+		case errno != 0:
+			return 0, c.failed("read", "recvfrom", errno)
+		case n == 0:
+			return 0, io.EOF
+		case c.gone: // an end of stream is behind the bytes, for which no event will come
+		case n < len(b):
+			c.input = noInput // drained: what comes from here on is a new event
+		default:
+			c.input = maybeInput
+		}
+		c.l.spend(n)
+		return n, nil
+	}
+}
+
+func (c *loopConn) Write(b []byte) (int, error) {
+	for sent := 0; ; {
+		c.l.breathe()
+		if err := c.usable(c.l.slots[c.slot].wd); err != nil || sent == len(b) {
+			return sent, err
+		}
+		n, errno := send(c.fd, b[sent:])
+		switch {
+		case errno == unix.EAGAIN:
+			c.l.park(&c.writer)
+		case errno != 0:
+			return sent, c.failed("write", "sendto", errno)
+		default:
+			c.l.spend(n)
+			if sent += n; sent == len(b) {
+				return sent, nil
+			}
+		}
+	}
+}
+
+func (c *loopConn) failed(op, call string, errno syscall.Errno) error {
+	return &net.OpError{Op: op, Net: "tcp", Addr: c.RemoteAddr(), Err: os.NewSyscallError(call, errno)}
+}
+
+func (c *loopConn) Quiet() bool {
+	if c.usable(0) != nil {
+		return false
+	}
+	if !quiet(c.fd) {
+		c.input = someInput
+	} else {
+		c.input = noInput
+	}
+	return c.input == noInput
+}
+
+func (c *loopConn) SeemsQuiet() bool {
+	return c.input == noInput && c.usable(0) == nil || c.Quiet()
+}
+
+func (c *loopConn) Gone() bool { return c.gone }
+
+func (c *loopConn) Guard(victim Conn) {
+	c.victim = victim
+	if victim == nil || !c.gone {
+		return
+	}
+	c.victim = nil
+	if v, ok := victim.(*loopConn); ok && v.l == c.l {
+		v.abort()
+	} else {
+		victim.Abort()
+	}
+}
+
+func (c *loopConn) Abort() {
+	if c.aborted.CompareAndSwap(false, true) {
+		c.l.post(c.wakeAll)
+	}
+}
+
+// abort is Abort for those who run on the loop.
+func (c *loopConn) abort() {
+	c.aborted.Store(true)
+	c.wakeAll()
+}
+
+func (c *loopConn) wakeAll() {
+	c.l.wake(&c.reader)
+	c.l.wake(&c.writer)
+}
+
+func (c *loopConn) CloseWrite() error {
+	if err := c.usable(0); err != nil {
+		return err
+	}
+	if err := unix.Shutdown(c.fd, unix.SHUT_WR); err != nil {
+		return c.failed("close", "shutdown", err.(syscall.Errno))
+	}
+	return nil
+}
+
+func (c *loopConn) Close() error {
+	if c.fd < 0 {
+		return net.ErrClosed
+	}
+	return os.NewSyscallError("close", unix.Close(c.unhook()))
+}
+
+func (c *loopConn) Detach() (net.Conn, error) {
+	if err := c.usable(0); err != nil {
+		return nil, err
+	}
+	unix.EpollCtl(c.l.epfd, unix.EPOLL_CTL_DEL, c.fd, nil)
+	f := os.NewFile(uintptr(c.unhook()), "tcp")
+	defer f.Close() // FileConn has its own descriptor
+	return net.FileConn(f)
+}
+
+// unhook takes c off its loop and returns the descriptor, which is the caller's from here on.
+func (c *loopConn) unhook() int {
+	fd := c.fd
+	c.fd, c.victim = -1, nil
+	c.l.remove(c)
+	c.slot = 0
+	c.wakeAll()
+	if c.client {
+		c.l.accepted.Add(-1)
+	}
+	return fd
+}

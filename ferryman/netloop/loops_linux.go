@@ -1,0 +1,121 @@
+package netloop
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// closePoll is how often a served listener is asked whether it has been closed: nobody tells.
+const closePoll = 50 * time.Millisecond
+
+type loopEngine struct {
+	o      Options
+	loops  []*loop
+	ctx    context.Context // ends with Close, and with it every Dial by name
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	serving map[*acceptor]struct{}
+	served  int // acceptors so far
+}
+
+// Loops returns an engine of epoll event loops. It exists on Linux only; elsewhere it is an
+// error, and Goroutines is the engine to use.
+//
+// A strand must not wait for anything but its connections and gates: a lock, a channel or a
+// sleep stops its whole loop. One strand at a time may read a connection, and one may write it.
+func Loops(o Options) (Engine, error) {
+	e := &loopEngine{o: o, serving: make(map[*acceptor]struct{})}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	n := o.Loops
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	for i := range n {
+		l, err := newLoop(e, i+1)
+		if err != nil {
+			e.Close()
+			return nil, fmt.Errorf("start an event loop: %w", err)
+		}
+		e.loops = append(e.loops, l)
+		e.ended.Add(1)
+		go l.run()
+	}
+	return e, nil
+}
+
+// Serve implements Engine for a *net.TCPListener; other listeners are an error.
+func (e *loopEngine) Serve(nl net.Listener, handle func(Executor, Conn)) error {
+	tl, ok := nl.(*net.TCPListener)
+	if !ok {
+		return fmt.Errorf("serve %T on event loops: not a *net.TCPListener", nl)
+	}
+	raw, err := tl.SyscallConn()
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	l := e.loops[e.served%len(e.loops)]
+	e.served++
+	a := newAcceptor(l, tl, raw, handle)
+	e.serving[a] = struct{}{}
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		delete(e.serving, a)
+		e.mu.Unlock()
+	}()
+	if !l.post(a.begin) || e.ctx.Err() != nil {
+		nl.Close()
+	}
+
+	t := time.NewTicker(closePoll)
+	defer t.Stop()
+	for {
+		select {
+		case err := <-a.done:
+			return err
+		case <-t.C:
+			if raw.Control(func(uintptr) {}) != nil {
+				a.src.Abort()
+			}
+		case <-e.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Executors implements Engine.
+func (e *loopEngine) Executors() int { return len(e.loops) + 1 }
+
+// Close implements Engine.
+func (e *loopEngine) Close() error {
+	e.mu.Lock()
+	e.cancel()
+	for a := range e.serving {
+		a.listener.Close()
+	}
+	e.mu.Unlock()
+	for _, l := range e.loops {
+		l.post(l.close)
+	}
+	e.ended.Wait()
+	return nil
+}
+
+// leastLoaded returns the loop with the fewest accepted connections, which is mine unless
+// another has fewer.
+func (e *loopEngine) leastLoaded(mine *loop) *loop {
+	best, fewest := mine, mine.accepted.Load()
+	for _, l := range e.loops {
+		if n := l.accepted.Load(); n < fewest {
+			best, fewest = l, n
+		}
+	}
+	return best
+}

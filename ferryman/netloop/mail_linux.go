@@ -1,0 +1,51 @@
+package netloop
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// mail is how other goroutines reach a loop.
+type mail struct {
+	wakefd int // an eventfd in the loop's set
+
+	mu        sync.Mutex // guards what follows
+	posted    []func()
+	signalled bool // wakefd was written since posted was taken
+	ended     bool
+}
+
+// post has f called by the loop's goroutine, between strands. It returns false if the loop has
+// ended. It may be called from any goroutine.
+func (m *mail) post(f func()) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		return false
+	}
+	m.posted = append(m.posted, f)
+	if !m.signalled {
+		m.signalled = true
+		unix.Write(m.wakefd, []byte{7: 1}) // any number but 0 will do, in either byte order
+	}
+	return true
+}
+
+func (m *mail) takePosted() {
+	m.mu.Lock()
+	posted := m.posted
+	m.posted, m.signalled = nil, false
+	m.mu.Unlock()
+	for _, f := range posted {
+		f()
+	}
+}
+
+// end takes no more from here on, unless there is something left to be taken.
+func (m *mail) end() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = len(m.posted) == 0
+	return m.ended
+}

@@ -1,0 +1,66 @@
+package netloop
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The system calls of the hot path. They never block, so the scheduler need not know of them.
+
+const canPeek = true
+
+func recv(fd int, b []byte, flags uintptr) (int, syscall.Errno) {
+	for {
+		n, _, e := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), flags|unix.MSG_DONTWAIT, 0, 0)
+		if e != unix.EINTR {
+			return int(n), e
+		}
+	}
+}
+
+func send(fd int, b []byte) (int, syscall.Errno) {
+	for {
+		n, _, e := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		if e != unix.EINTR {
+			return int(n), e
+		}
+	}
+}
+
+// quiet reports whether a socket has nothing to read: no byte, no end of stream, no error.
+func quiet(fd int) bool {
+	var b [1]byte
+	_, e := recv(fd, b[:], unix.MSG_PEEK)
+	return e == unix.EAGAIN
+}
+
+// gone reports whether the peer of a socket has closed its sending side or reset it, whatever is
+// still unread.
+func gone(fd int) bool {
+	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLRDHUP}
+	var now unix.Timespec
+	n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL,
+		uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+	return e == 0 && n == 1
+}
+
+func accept(fd int, from *unix.RawSockaddrAny) (int, syscall.Errno) {
+	size := uint32(unix.SizeofSockaddrAny)
+	n, _, e := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(from)),
+		uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+	return int(n), e
+}
+
+// epollWait returns at once, with the number of events there are.
+func epollWait(fd int, events []unix.EpollEvent) int {
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd),
+		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
