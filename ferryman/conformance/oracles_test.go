@@ -1,0 +1,317 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain makes the certificate, runs everything and looks for residue of the whole process.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "conformance")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		if testCert, err = makeCert(dir, "first"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		goroutines, files := runtime.NumGoroutine(), descriptors()
+		code := m.Run()
+		if code == 0 && !within(5*time.Second, func() bool {
+			return runtime.NumGoroutine() <= goroutines+8 && descriptors() <= files+8
+		}) {
+			fmt.Fprintf(os.Stderr, "residue: %d goroutines (%d at the start), %d descriptors (%d at the start)\n",
+				runtime.NumGoroutine(), goroutines, descriptors(), files)
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			code = 1
+		}
+		return code
+	}())
+}
+
+// descriptors counts open files; 0 where the system does not tell.
+func descriptors() int {
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(d)
+}
+
+// finish asserts the oracles and takes the rig down. It runs after every case.
+func (r *rig) finish() {
+	t := r.t
+	r.mu.Lock()
+	clients := slices.Clone(r.clients)
+	r.mu.Unlock()
+	for _, c := range clients {
+		if !c.closed {
+			c.close()
+		}
+	}
+	if !r.noVerdicts {
+		r.awaitIdle(t)
+		within(5*time.Second, func() bool { return r.goroutines() <= r.baseline+2 })
+		if n := r.goroutines(); n > r.baseline+2 {
+			assert.Failf(t, "O5: goroutines left over", "%d, at rest %d\n%s", n, r.baseline, r.stacks())
+		}
+		assert.GreaterOrEqual(t, int64(r.sum("ferryman_requests_total")), r.finals.Load(), "responses that were not counted")
+	}
+	r.shutdown(t)
+	for _, u := range r.U[1:] {
+		u.close()
+	}
+	for _, u := range r.U[1:] {
+		u.nothingSmuggled(t)
+	}
+	for _, c := range clients {
+		c.nothingPoisoned(t)
+		for _, m := range c.own {
+			ownReply(t, m)
+		}
+	}
+	r.log.noPanic(t)
+	if t.Failed() {
+		t.Logf("log of the proxy:\n%s", r.log.text())
+	}
+}
+
+// shutdown drains the proxy once and insists that it leaves nothing behind.
+func (r *rig) shutdown(t *testing.T) {
+	r.stop.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		err := r.proxy.Shutdown(ctx)
+		if !r.noVerdicts {
+			assert.NoError(t, err, "shutdown of an idle proxy")
+		}
+		assert.NoError(t, r.proxy.Close())
+		select {
+		case err = <-r.served:
+			assert.NoError(t, err, "Serve must end with nil after Shutdown")
+		case <-time.After(patience):
+			assert.Fail(t, "Serve does not end")
+		}
+		if !within(5*time.Second, func() bool { return r.goroutines() == 0 }) {
+			assert.Failf(t, "O5: goroutines outlive Close", "%s", r.stacks())
+		}
+		if !within(5*time.Second, func() bool { return len(r.sockets()) == 0 }) {
+			assert.Failf(t, "O5: sockets outlive Close", "%v", r.sockets())
+		}
+	})
+}
+
+// awaitIdle waits until the gauges are back at rest: no client connection, nothing in use upstream.
+func (r *rig) awaitIdle(t testing.TB) {
+	t.Helper()
+	ok := within(patience, func() bool {
+		return r.sum("ferryman_connections") == 0 && r.sum("ferryman_upstream_connections", `state="in_use"`) == 0
+	})
+	if !ok {
+		assert.Failf(t, "O5: gauges not back at rest", "connections %v, in use %v\n%s", r.sum("ferryman_connections"),
+			r.sum("ferryman_upstream_connections", `state="in_use"`), r.stacks())
+	}
+}
+
+// goroutines counts those that carry the rig's label: what New, Serve and their offspring started.
+func (r *rig) goroutines() int {
+	n := 0
+	for _, s := range r.labelled() {
+		count, _, _ := strings.Cut(s, " @")
+		c, _ := strconv.Atoi(strings.TrimSpace(count))
+		n += c
+	}
+	return n
+}
+
+func (r *rig) stacks() string { return strings.Join(r.labelled(), "\n\n") }
+
+func (r *rig) labelled() []string {
+	var b bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
+	var mine []string
+	for s := range strings.SplitSeq(b.String(), "\n\n") {
+		if strings.Contains(s, fmt.Sprintf(`"rig":%q`, r.id)) {
+			mine = append(mine, s)
+		}
+	}
+	return mine
+}
+
+// sockets lists TCP sockets that a process still holds on the proxy's side: accepted ones, by the
+// port that it listens on, and dialled ones, by the ports of the upstreams.
+func (r *rig) sockets() []string {
+	listen := hexPort(r.addr)
+	ups := map[string]bool{}
+	for _, u := range r.U[1:] {
+		ups[hexPort(u.addr)] = true
+	}
+	var found []string
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) < 10 || f[9] == "0" || f[3] == "0A" {
+				continue
+			}
+			local, remote := f[1][strings.IndexByte(f[1], ':')+1:], f[2][strings.IndexByte(f[2], ':')+1:]
+			if local == listen || ups[remote] {
+				found = append(found, fmt.Sprintf("%s -> %s state %s", f[1], f[2], f[3]))
+			}
+		}
+	}
+	return found
+}
+
+func hexPort(addr string) string {
+	p, _ := strconv.Atoi(addr[strings.LastIndexByte(addr, ':')+1:])
+	return fmt.Sprintf("%04X", p)
+}
+
+// nothingSmuggled is O1: every connection's log is a row of strict requests that ferryman framed,
+// the last one possibly cut, and none of them was hidden in another.
+func (u *upstream) nothingSmuggled(t testing.TB) {
+	for _, c := range u.connections() {
+		c.mu.Lock()
+		log, off, check := c.log, c.off, c.check
+		c.mu.Unlock()
+		if off || check {
+			continue
+		}
+		w := newWireReader(bytes.NewReader(log))
+		for {
+			q, err := w.request()
+			if err == io.EOF {
+				break
+			}
+			if q != nil && q.fields != nil {
+				forwarded(t, q)
+			}
+			if err == nil {
+				continue
+			}
+			assert.False(t, errors.Is(err, errSyntax), "O1: %s connection %d: %v\n%q", u.name, c.id, err, clip(string(log)))
+			break
+		}
+	}
+}
+
+var goodFraming = []string{"none", "length", "chunked"}
+
+// forwarded asserts what is true of every request that ferryman sends.
+func forwarded(t testing.TB, q *message) {
+	assert.NotContains(t, q.target, "SMUGGLED", "O1: a smuggled request: %q", q.line)
+	assert.Len(t, q.values("Host"), 1, "O1: Host in %q", q.lines())
+	assert.Len(t, q.values("X-Forwarded-For"), 1, "O1: X-Forwarded-For in %q", q.lines())
+	assert.Len(t, q.values("X-Forwarded-Proto"), 1, "O1: X-Forwarded-Proto in %q", q.lines())
+	assert.Contains(t, strings.Join(q.values("Via"), ", "), "1.1 ferryman", "O1: Via in %q", q.lines())
+	assert.Contains(t, goodFraming, q.framing)
+	for _, name := range []string{"Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Proxy", "Proxy-Authorization"} {
+		assert.False(t, q.has(name), "O1: %s in %q", name, q.lines())
+	}
+	assert.Empty(t, q.trailers, "O1: request trailers are never forwarded")
+	if q.target != "*" {
+		assert.True(t, strings.HasPrefix(q.target, "/"), "O1: target %q", q.target)
+	}
+}
+
+// nothingPoisoned is O2: no planted bytes, no nonce that this client did not send.
+func (c *client) nothingPoisoned(t testing.TB) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	assert.False(t, poisoned(c.got), "O2: poison reached a client: %q", clip(string(c.got)))
+	sent := noncesIn(c.sent)
+	for n := range noncesIn(c.got) {
+		assert.True(t, sent[n] || len(c.sent) >= captureMax, "O2: a client got the answer %s of somebody else", n)
+	}
+}
+
+var leaks = regexp.MustCompile(`127\.0\.0\.1|\[::1\]|dial tcp|goroutine|runtime|EOF|errno|syscall|refused|timeout:`)
+
+// ownReply is O6, for a response that ferryman made itself. The method is not needed: a body that was
+// sent to HEAD would have broken the next response.
+func ownReply(t testing.TB, m *message) {
+	t.Helper()
+	assert.Len(t, m.values("Date"), 1, "O6: Date in %q", m.lines())
+	assert.Equal(t, []string{"text/plain; charset=utf-8"}, m.values("Content-Type"), "O6: %q %q", m.line, m.lines())
+	assert.Len(t, m.values("Content-Length"), 1, "O6: %q %q", m.line, m.lines())
+	assert.False(t, m.has("Transfer-Encoding"), "O6: %q", m.lines())
+	assert.False(t, m.has("Server"), "O6: %q", m.lines())
+	text := strings.Join(m.lines(), "\n") + "\n" + string(m.body)
+	assert.NotRegexp(t, leaks, text, "O6: an internal matter in an own reply")
+}
+
+// own asserts status and text of a reply that ferryman made itself.
+func own(t testing.TB, m *message, status int, body string) {
+	t.Helper()
+	require.Equal(t, status, m.status, "%q %q", m.line, m.body)
+	ownReply(t, m)
+	if body != "" {
+		require.Equal(t, body, strings.TrimSuffix(string(m.body), "\n"))
+	}
+}
+
+// logSink keeps what the proxy logs.
+type logSink struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logSink) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logSink) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func (l *logSink) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// count is the number of lines that contain every part.
+func (l *logSink) count(parts ...string) int {
+	n := 0
+line:
+	for s := range strings.Lines(l.text()) {
+		for _, p := range parts {
+			if !strings.Contains(s, p) {
+				continue line
+			}
+		}
+		n++
+	}
+	return n
+}
+
+// noPanic is O8.
+func (l *logSink) noPanic(t testing.TB) {
+	assert.NotContains(t, strings.ToLower(l.text()), "panic", "O8: a panic was logged")
+}
