@@ -189,7 +189,7 @@ func (e *exchange) explain(err error) *fault {
 	switch {
 	case isBodyFault(e.bodyErr):
 		return faultClientBody
-	case e.bodyErr != nil, e.client.gone():
+	case e.bodyErr != nil, errors.Is(err, errClientGone), e.client.gone():
 		return faultClientGone
 	}
 	return upstreamFault(err, e.ask.bodiless)
@@ -233,8 +233,8 @@ func (e *exchange) awaitHead() error {
 		if interim++; interim > maxInterim {
 			return errUnasked
 		}
-		if err := e.client.interim(&e.resp); err != nil {
-			return err
+		if e.client.interim(&e.resp) != nil {
+			return errClientGone
 		}
 		if e.resp.Status == 100 {
 			e.restartClock()
@@ -243,8 +243,12 @@ func (e *exchange) awaitHead() error {
 	}
 }
 
-// errUnasked is a response that nobody asked for: a 101 out of nowhere, 1xx without end.
-var errUnasked = &h1.Error{Status: 502, Cause: "unasked response"}
+var (
+	// errUnasked is a response that nobody asked for: a 101 out of nowhere, 1xx without end.
+	errUnasked = &h1.Error{Status: 502, Cause: "unasked response"}
+	// errClientGone is a client that takes no more.
+	errClientGone = errors.New("client gone")
+)
 
 // judge tells the breaker, once per exchange.
 func (e *exchange) judge(v verdict) {

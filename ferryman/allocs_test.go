@@ -1,0 +1,24 @@
+//go:build !race
+
+package ferryman
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Not under the race detector, which makes sync.Pool forget at random.
+//
+// A whole exchange in steady state allocates nothing: the clients and upstreams of this test do
+// not either, so the process-wide count is the proxy's.
+func TestExchange_AllocatesNothing(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, engine string) {
+		once := exchangeOnce(t, engine)
+		for range 100 {
+			once()
+		}
+		require.Less(t, testing.AllocsPerRun(500, once), 0.5)
+	})
+}
+
