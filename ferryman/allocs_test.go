@@ -21,4 +21,3 @@ func TestExchange_AllocatesNothing(t *testing.T) {
 		require.Less(t, testing.AllocsPerRun(500, once), 0.5)
 	})
 }
-

@@ -1,0 +1,122 @@
+package ferryman
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// writePair writes a fresh self-signed pair for a name.
+func writePair(t testing.TB, certFile, keyFile, name string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	der, err := x509.MarshalECPrivateKey(key)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o644))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
+}
+
+// startTLS serves a proxy over TLS and returns its address and certificate.
+func startTLS(t testing.TB) (addr string, cert *Certificate, certFile, keyFile string) {
+	t.Helper()
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	writePair(t, certFile, keyFile, "one")
+	cert, err := LoadCertificate(certFile, keyFile)
+	require.NoError(t, err)
+	p, err := New(testConfig(map[string]string{"/": startUpstream(t, answering(hello))}), Options{})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go p.ServeTLS(l, cert)
+	t.Cleanup(func() { p.Close() })
+	return l.Addr().String(), cert, certFile, keyFile
+}
+
+// nameAt is the name in the certificate that a new handshake gets.
+func nameAt(t testing.TB, addr string) string {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+	require.NoError(t, err)
+	defer c.Close()
+	return c.ConnectionState().PeerCertificates[0].Subject.CommonName
+}
+
+func TestTLS_ServesHTTP1(t *testing.T) {
+	addr, _, _, _ := startTLS(t)
+	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	require.NoError(t, err)
+	defer c.Close()
+	in := bufio.NewReader(c)
+	for range 2 {
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		resp, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Equal(t, "hello", string(body))
+	}
+}
+
+func TestTLS_NewPairServesNewHandshakesOnly(t *testing.T) {
+	addr, cert, certFile, keyFile := startTLS(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	reports := make(chan error, 10)
+	go cert.Watch(ctx, nil, func(err error) { reports <- err })
+
+	old, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+	require.NoError(t, err)
+	defer old.Close()
+	writePair(t, certFile, filepath.Join(t.TempDir(), "other.pem"), "stranger") // does not match the key
+	require.Error(t, <-reports)
+	require.Equal(t, "one", nameAt(t, addr), "a mismatched pair leaves the old one in use")
+	writePair(t, certFile, keyFile, "two")
+	require.NoError(t, <-reports)
+	require.Equal(t, "two", nameAt(t, addr))
+	io.WriteString(old, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(old), nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, resp.StatusCode)
+}
+
+func TestTLS_BadPairsAreExplained(t *testing.T) {
+	dir := t.TempDir()
+	c1, k1 := filepath.Join(dir, "c1"), filepath.Join(dir, "k1")
+	c2, k2 := filepath.Join(dir, "c2"), filepath.Join(dir, "k2")
+	writePair(t, c1, k1, "one")
+	writePair(t, c2, k2, "two")
+	for _, files := range [][2]string{{c1, k2}, {c1, dir}, {dir, k1}, {c1, filepath.Join(dir, "none")}, {k1, c1}} {
+		_, err := LoadCertificate(files[0], files[1])
+		require.ErrorContains(t, err, "TLS")
+	}
+}
+
+func TestTLS_OldVersionsAreRefused(t *testing.T) {
+	addr, _, _, _ := startTLS(t)
+	_, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
+	require.Error(t, err)
+	_, err = tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"foo"}})
+	require.ErrorContains(t, err, "no application protocol")
+}
