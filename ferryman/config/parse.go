@@ -25,8 +25,8 @@ type reader struct {
 
 const elsewhere = "?"
 
-// start matches a line that begins a table or sets a key.
-var start = regexp.MustCompile(`(?m)^[ \t]*(?:\[\[?[ \t]*[A-Za-z]|([A-Za-z0-9_-]+)[ \t]*=)`)
+// opening matches a line that begins a table or sets a key.
+var opening = regexp.MustCompile(`(?m)^[ \t]*(?:\[\[?[ \t]*[A-Za-z]|([A-Za-z0-9_-]+)[ \t]*=)`)
 
 // Parse reads a configuration; name stands for the file in messages. The error, if any, is of
 // type Errors and holds all that is wrong.
@@ -82,7 +82,7 @@ func (r *reader) syntax(line int, msg string) {
 	if line > 1 {
 		begin = r.breaks[line-2] + 1
 	}
-	switch m := start.FindSubmatch(r.data[begin:end]); {
+	switch m := opening.FindSubmatch(r.data[begin:end]); {
 	case m != nil && m[1] == nil:
 		r.section = elsewhere
 		r.bad["routes"] = true
@@ -93,7 +93,7 @@ func (r *reader) syntax(line int, msg string) {
 	}
 	r.failAt(line, key, "not valid TOML: %s", msg)
 	r.base = len(r.data)
-	if next := start.FindIndex(r.data[min(end+1, r.base):]); next != nil && len(r.errs) < maxErrors {
+	if next := opening.FindIndex(r.data[min(end+1, r.base):]); next != nil && len(r.errs) < maxErrors {
 		r.base = end + 1 + next[0]
 	}
 }

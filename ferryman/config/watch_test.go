@@ -1,0 +1,327 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inTime is how soon a change must be seen.
+const inTime = time.Second
+
+// body is a configuration that can be told from others by its threshold.
+func body(threshold int) string {
+	return fmt.Sprintf("failure_threshold = %d\n[[routes]]\nprefix = \"/\"\nupstream = \"http://127.0.0.1:8000\"\n", threshold)
+}
+
+type seen struct {
+	threshold int
+	err       error
+}
+
+type rig struct {
+	t    *testing.T
+	path string
+	seen chan seen
+	poke chan struct{}
+	stop func() // waits until Watch has returned
+}
+
+// start watches path, which holds body(1) unless it is there already.
+func start(t *testing.T, path string) *rig {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		write(t, path, body(1))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &rig{t: t, path: path, seen: make(chan seen, 10_000), poke: make(chan struct{})}
+	done := make(chan error, 1)
+	go func() {
+		done <- Watch(ctx, path, r.poke, func(c Config, err error) { r.seen <- seen{c.FailureThreshold, err} })
+	}()
+	r.stop = func() {
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		done <- context.Canceled
+	}
+	t.Cleanup(r.stop)
+	r.poke <- struct{}{} // from here on Watch knows the first content
+	r.next(1)
+	return r
+}
+
+// next is the next report, which has to hold the threshold.
+func (r *rig) next(threshold int) {
+	r.t.Helper()
+	select {
+	case s := <-r.seen:
+		require.NoError(r.t, s.err)
+		require.Equal(r.t, threshold, s.threshold)
+	case <-time.After(inTime):
+		require.Fail(r.t, "not seen in time", "threshold %d", threshold)
+	}
+}
+
+func (r *rig) nextError(text string) {
+	r.t.Helper()
+	select {
+	case s := <-r.seen:
+		require.ErrorContains(r.t, s.err, text)
+	case <-time.After(inTime):
+		require.Fail(r.t, "not seen in time", text)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+func pass(d time.Duration) { <-time.After(d) }
+
+func TestWatch_SeesEveryWayOfSaving(t *testing.T) {
+	ways := map[string]func(t *testing.T, path, text string){
+		"in-place write": func(t *testing.T, path, text string) {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteString(text)
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+		},
+		"write and rename": func(t *testing.T, path, text string) {
+			write(t, path+".tmp", text)
+			require.NoError(t, os.Rename(path+".tmp", path))
+		},
+		"backup-style rename and create": func(t *testing.T, path, text string) {
+			require.NoError(t, os.Rename(path, path+"~"))
+			write(t, path, text)
+		},
+		"remove and create": func(t *testing.T, path, text string) {
+			require.NoError(t, os.Remove(path))
+			write(t, path, text)
+		},
+		"copy over": func(t *testing.T, path, text string) {
+			f, err := os.Create(path)
+			require.NoError(t, err)
+			for _, piece := range strings.SplitAfter(text, "\n") {
+				_, err = io.WriteString(f, piece)
+				require.NoError(t, err)
+			}
+			require.NoError(t, f.Close())
+		},
+		"truncate and write 100 ms later": func(t *testing.T, path, text string) {
+			require.NoError(t, os.Truncate(path, 0))
+			pass(100 * time.Millisecond)
+			write(t, path, text)
+		},
+		"half now and half 100 ms later": func(t *testing.T, path, text string) {
+			write(t, path, text[:len(text)/2])
+			pass(100 * time.Millisecond)
+			write(t, path, text)
+		},
+		"hard-link swap": func(t *testing.T, path, text string) {
+			write(t, path+".new", text)
+			require.NoError(t, os.Link(path+".new", path+".link"))
+			require.NoError(t, os.Rename(path+".link", path))
+			require.NoError(t, os.Remove(path+".new"))
+		},
+		"same size and time": func(t *testing.T, path, text string) {
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			write(t, path, text)
+			require.NoError(t, os.Chtimes(path, time.Time{}, info.ModTime()))
+		},
+		"directory removed and made again": func(t *testing.T, path, text string) {
+			require.NoError(t, os.RemoveAll(filepath.Dir(path)))
+			require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
+			write(t, path, text)
+		},
+		"directory renamed and made again": func(t *testing.T, path, text string) {
+			old := filepath.Dir(path) + ".old"
+			require.NoError(t, os.RemoveAll(old))
+			require.NoError(t, os.Rename(filepath.Dir(path), old))
+			require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
+			write(t, path, text)
+		},
+	}
+	for name, save := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "etc")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			r := start(t, filepath.Join(dir, "config.toml"))
+			for i := range 5 {
+				save(t, r.path, body(2+i))
+				r.next(2 + i)
+			}
+			require.Empty(t, r.seen)
+		})
+	}
+}
+
+// The layout of a Kubernetes ConfigMap mount, and how the kubelet changes it.
+func TestWatch_SeesConfigMapSwaps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stage := func(n int) string {
+		name := fmt.Sprintf("..ts%d", n)
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		write(t, filepath.Join(dir, name, "config.toml"), body(n))
+		return name
+	}
+	require.NoError(t, os.Symlink(stage(1), filepath.Join(dir, "..data")))
+	require.NoError(t, os.Symlink("..data/config.toml", filepath.Join(dir, "config.toml")))
+	r := start(t, filepath.Join(dir, "config.toml"))
+	for n := 2; n < 7; n++ {
+		require.NoError(t, os.Symlink(stage(n), filepath.Join(dir, "..data_tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..ts%d", n-1))))
+		r.next(n)
+	}
+	require.Empty(t, r.seen)
+}
+
+// A write at the far end of a link makes no event here, just as one through a bind mount.
+func TestWatch_SeesWritesWithoutEvents(t *testing.T) {
+	t.Parallel()
+	far, near := filepath.Join(t.TempDir(), "far.toml"), filepath.Join(t.TempDir(), "config.toml")
+	write(t, far, body(1))
+	require.NoError(t, os.Symlink(far, near))
+	r := start(t, near)
+	for n := 2; n < 7; n++ {
+		write(t, far, body(n))
+		r.next(n)
+	}
+}
+
+func TestWatch_ReportsAnEmptyFileOnceAndRecovers(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+	for i := range 5 {
+		require.NoError(t, os.Truncate(r.path, 0))
+		r.nextError("there is none")
+		write(t, r.path, body(i+2))
+		r.next(i + 2)
+	}
+	require.Empty(t, r.seen)
+}
+
+func TestWatch_ReportsWhatIsWrongOnceAndRecovers(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+	remove := func() { require.NoError(t, os.RemoveAll(r.path)) }
+	steps := []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"invalid TOML", func() { write(t, r.path, "failure_threshold == 1") }, "not valid TOML"},
+		{"unknown key", func() { write(t, r.path, "x = 1\n"+body(1)) }, "unknown key"},
+		{"bad number", func() { write(t, r.path, body(0)) }, "must be a whole number"},
+		{"duplicate route", func() { write(t, r.path, body(1)+"[[routes]]\nprefix=\"/\"\nupstream=\"http://a:1\"\n") }, "already the prefix"},
+		{"bad URL", func() { write(t, r.path, "[[routes]]\nprefix=\"/\"\nupstream=\"https://a:1\"\n") }, "without TLS"},
+		{"bad port", func() { write(t, r.path, "[[routes]]\nprefix=\"/\"\nupstream=\"http://a:65536\"\n") }, "from 1 to 65535"},
+		{"missing", remove, "no such file"},
+		{"directory", func() { remove(); require.NoError(t, os.Mkdir(r.path, 0o755)) }, "is a directory"},
+		{"symlink loop", func() { remove(); require.NoError(t, os.Symlink("config.toml", r.path)) }, "loop of symbolic links"},
+		{"1 GiB", func() { remove(); write(t, r.path, ""); require.NoError(t, os.Truncate(r.path, 1<<30)) }, "more than 4 MiB"},
+		{"NUL bytes", func() { write(t, r.path, body(1)+"\x00") }, "NUL bytes"},
+	}
+	for i, s := range steps {
+		s.do()
+		r.nextError(s.want)
+		_ = os.Chtimes(r.path, time.Time{}, time.Now()) // a touch is no change
+		pass(look + settle)
+		require.Empty(t, r.seen, s.name)
+		remove()
+		write(t, r.path, body(i+2))
+		r.next(i + 2)
+	}
+}
+
+func TestWatch_FileGoneFor5SecondsAndBack(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+	require.NoError(t, os.Remove(r.path))
+	r.nextError("no such file")
+	pass(5 * time.Second)
+	require.Empty(t, r.seen)
+	write(t, r.path, body(1))
+	r.next(1)
+}
+
+func TestWatch_TouchAndRewriteOfTheSameAreNoChange(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+	for range 5 {
+		require.NoError(t, os.Chtimes(r.path, time.Now(), time.Now()))
+		write(t, r.path, body(1))
+		pass(look + settle)
+	}
+	require.Empty(t, r.seen)
+}
+
+func TestWatch_PokeReportsAtOnceAndUnchanged(t *testing.T) {
+	t.Parallel()
+	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+	for range 5 {
+		r.poke <- struct{}{}
+		r.next(1)
+	}
+	for n := 2; n < 7; n++ {
+		write(t, r.path, body(n))
+		began := time.Now()
+		r.poke <- struct{}{}
+		r.next(n)
+		require.Less(t, time.Since(began), settle, "poked, yet it waited")
+	}
+	write(t, r.path, "x")
+	r.poke <- struct{}{}
+	r.nextError("not valid TOML")
+	pass(look + settle)
+	require.Empty(t, r.seen, "reported twice")
+	close(r.poke)
+	write(t, r.path, body(9))
+	r.next(9)
+}
+
+func TestWatch_StormIsBoundedAndItsLastWriteWins(t *testing.T) {
+	t.Parallel()
+	for name, save := range map[string]func(path, text string){
+		"in place": func(path, text string) { write(t, path, text) },
+		"rename":   func(path, text string) { write(t, path+".tmp", text); require.NoError(t, os.Rename(path+".tmp", path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+			began := time.Now()
+			for tick := time.NewTicker(2 * time.Millisecond); time.Since(began) < time.Second; <-tick.C {
+				save(r.path, body(2))
+				save(r.path, body(3))
+			}
+			reports, last := 0, seen{}
+			require.Eventually(t, func() bool {
+				for ; len(r.seen) > 0; reports++ {
+					last = <-r.seen
+					require.NoError(t, last.err)
+				}
+				return last.threshold == 3
+			}, inTime, 5*time.Millisecond)
+			pass(look + settle)
+			require.Empty(t, r.seen)
+			require.LessOrEqual(t, reports, 6)
+		})
+	}
+}
+
+func TestWatch_EndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, Watch(ctx, "nowhere/config.toml", nil, nil), context.Canceled)
+}
