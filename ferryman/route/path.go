@@ -1,174 +1,140 @@
 package route
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// What is wrong with a path. All of them mean 400: the path that is matched and the path that the upstream
-// acts on could differ.
+// What is wrong with a path. All mean 400: the path that is matched and the one that the upstream acts on
+// could differ.
 var (
 	ErrNotRooted  = errors.New("path does not begin with a slash")
 	ErrDotSegment = errors.New("path has a dot segment")
-	ErrEscape     = errors.New("path has a malformed percent escape")
+	ErrEscape     = errors.New("path has a malformed escape")
 	ErrNUL        = errors.New("path has an encoded NUL")
 	ErrBackslash  = errors.New("path has a backslash")
 	ErrFragment   = errors.New("path has a fragment")
-	ErrAmbiguous  = errors.New("path has another route in its normal form")
+	ErrAmbiguous  = errors.New("normal form of the path has another route")
 )
 
-// Resolve is Check, then Lookup; it also refuses, with ErrAmbiguous, a path whose normal form has another
-// route. That is as strict as looking at the decoded and the merged path one by one, for a prefix is in
-// normal form itself: each step towards the normal form can only find the same or a longer one. With an
-// error there is no route. It does not allocate, unless a path of over 512 bytes has escapes or runs of
-// slashes.
+// shortPath is up to how many bytes a path that is not plain costs no allocation.
+const shortPath = 1024
+
+// Resolve is Check and Lookup; it also refuses, with ErrAmbiguous, a path whose normal form has another
+// route. With an error there is no route.
+//
+// The normal form stands for all that lies between it and the raw path, such as only decoded or only
+// merged: prefixes are in normal form, so each step towards it can but keep the route or find a longer one.
 func (t *Table[T]) Resolve(path []byte) (prefix string, v T, ok bool, err error) {
-	normal, err := scan(path)
-	if err != nil {
-		return "", v, false, err
-	}
 	entry := t.find(path)
-	if !normal {
-		var buf [512]byte
-		if t.find(appendNormal(buf[:0], path)) != entry {
+	if !plain(path) {
+		normal, err := appendNormal(make([]byte, 0, shortPath), path)
+		if err != nil {
+			return "", v, false, err
+		}
+		if t.find(normal) != entry {
 			return "", v, false, ErrAmbiguous
 		}
 	}
-	prefix, v, ok = t.at(entry)
+	prefix, v, ok = t.route(entry)
 	return prefix, v, ok, nil
 }
 
-// Check returns an error for a path that is refused whatever the routes are: one with a dot segment, also
-// percent-encoded, a malformed escape, %00, a raw backslash or a raw #, or without a slash at its start
-// unless it is "*".
+// Check returns an error for a path that no table resolves: with a dot segment, percent-encoded or not, a
+// malformed escape, %00, a raw backslash or #, or without a slash at its start, except for "*".
 func Check(path []byte) error {
-	_, err := scan(path)
+	if plain(path) {
+		return nil
+	}
+	_, err := appendNormal(make([]byte, 0, shortPath), path)
 	return err
 }
 
 func rooted(path []byte) bool { return len(path) > 0 && path[0] == '/' || string(path) == "*" }
 
-var special = [256]bool{'/': true, '%': true, '\\': true, '#': true}
+// Bytes that keep a path from being plain: always, or after a slash.
+const always, afterSlash = 1, 2
 
-// scan is Check; normal is true where the path certainly is its own normal form.
-func scan(path []byte) (normal bool, err error) {
-	if !rooted(path) {
-		return false, ErrNotRooted
-	}
-	normal = true
-	for i := 0; i < len(path); i++ {
-		if !special[path[i]] {
-			continue
+var doubts = [256]byte{'%': always, '\\': always, '#': always, '/': afterSlash, '.': afterSlash}
+
+// plain reports whether a path is beyond doubt: accepted, and its own normal form.
+func plain(path []byte) bool {
+	found, mask := byte(0), byte(always)
+	for _, c := range path { // nearly without branches, for this is most of what an ordinary path costs
+		found |= doubts[c] & mask
+		mask = always
+		if c == '/' {
+			mask |= afterSlash
 		}
-		switch path[i] {
+	}
+	return found == 0 && rooted(path)
+}
+
+// appendNormal appends the normal form of path (RFC 3986 section 6.2.2): escapes of unreserved characters
+// decoded, other escapes in upper case, runs of slashes merged.
+func appendNormal(dst, path []byte) ([]byte, error) {
+	if !rooted(path) {
+		return nil, ErrNotRooted
+	}
+	segment := 0 // where the present one begins in dst, which was empty
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; c {
 		case '/':
-			if i+1 < len(path) && path[i+1] == '/' {
-				normal = false
-			} else if dotSegment(path[i+1:]) {
-				return false, ErrDotSegment
+			if dots(dst[segment:]) {
+				return nil, ErrDotSegment
 			}
+			if i == 0 || len(dst) > segment {
+				dst = append(dst, '/')
+			}
+			segment = len(dst)
 		case '%':
-			c, ok := unescape(path[i:])
-			if !ok {
-				return false, ErrEscape
+			var octet [1]byte
+			if _, err := hex.Decode(octet[:], path[i+1:min(i+3, len(path))]); err != nil || len(path) < i+3 {
+				return nil, ErrEscape
 			}
-			if c == 0 {
-				return false, ErrNUL
+			if octet[0] == 0 {
+				return nil, ErrNUL
 			}
-			normal = false
+			dst = appendEscape(dst, octet[0])
 			i += 2
 		case '\\':
-			return false, ErrBackslash
+			return nil, ErrBackslash
 		case '#':
-			return false, ErrFragment
-		}
-	}
-	return normal, nil
-}
-
-// dotSegment reports whether rest begins with a segment "." or "..", however it is written.
-func dotSegment(rest []byte) bool {
-	for dots := 0; len(rest) > 0 && rest[0] != '/'; dots++ {
-		n := 1
-		if rest[0] == '%' {
-			n = 3
-		}
-		if c, ok := unescape(rest); dots == 2 || c != '.' || !ok {
-			return false
-		}
-		if rest = rest[n:]; len(rest) == 0 || rest[0] == '/' {
-			return true
-		}
-	}
-	return false
-}
-
-// unescape returns the first byte of s, decoded; ok is false where it is a malformed escape.
-func unescape(s []byte) (c byte, ok bool) {
-	if s[0] != '%' {
-		return s[0], true
-	}
-	if len(s) < 3 {
-		return 0, false
-	}
-	hi, lo := unhex(s[1]), unhex(s[2])
-	return hi<<4 | lo, hi < 16 && lo < 16
-}
-
-// unhex returns the value of a hexadecimal digit, and 16 for any other byte.
-func unhex(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10
-	}
-	return 16
-}
-
-// appendNormal appends the normal form of a path that scan accepts (RFC 3986 section 6.2.2): escapes of
-// unreserved characters decoded, other escapes in upper case, and runs of slashes merged.
-func appendNormal(dst, path []byte) []byte {
-	for i := 0; i < len(path); i++ {
-		c, _ := unescape(path[i:])
-		switch {
-		case path[i] != '%':
-			if c != '/' || len(dst) == 0 || dst[len(dst)-1] != '/' {
-				dst = append(dst, c)
-			}
-			continue
-		case unreserved(c):
-			dst = append(dst, c)
+			return nil, ErrFragment
 		default:
-			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+			dst = append(dst, c)
 		}
-		i += 2
 	}
-	return dst
+	if dots(dst[segment:]) {
+		return nil, ErrDotSegment
+	}
+	return dst, nil
 }
 
-func unreserved(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+func dots(segment []byte) bool { return string(segment) == "." || string(segment) == ".." }
+
+func appendEscape(dst []byte, c byte) []byte {
+	if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+		return append(dst, c)
+	}
+	const digits = "0123456789ABCDEF"
+	return append(dst, '%', digits[c>>4], digits[c&15])
 }
 
 // cleanPrefix returns a configured prefix without its trailing slash.
 func cleanPrefix(prefix string) (string, error) {
-	if len(prefix) > 1 && prefix[len(prefix)-1] == '/' {
-		prefix = prefix[:len(prefix)-1]
-	}
-	if prefix == "*" {
-		return "", ErrNotRooted
-	}
-	if err := Check([]byte(prefix)); err != nil {
+	normal, err := appendNormal(nil, []byte(prefix))
+	switch {
+	case err != nil:
 		return "", err
+	case prefix == "*":
+		return "", ErrNotRooted
+	case string(normal) != prefix:
+		return "", fmt.Errorf("not in normal form: write %q", normal)
+	case prefix == "/":
+		return prefix, nil
 	}
-	for _, c := range []byte(prefix) {
-		if c <= ' ' || c == 0x7f || c == '?' {
-			return "", fmt.Errorf("no path can hold %q", c)
-		}
-	}
-	if normal := appendNormal(nil, []byte(prefix)); string(normal) != prefix {
-		return "", fmt.Errorf("write it as %q", normal)
-	}
-	return prefix, nil
+	return strings.TrimSuffix(prefix, "/"), nil
 }

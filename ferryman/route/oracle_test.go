@@ -1,0 +1,192 @@
+package route_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/route"
+)
+
+// The reference: how upstreams read paths, written the slow and obvious way, with nothing in common with
+// the code under test.
+
+var (
+	escape     = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	unreserved = regexp.MustCompile(`^[A-Za-z0-9._~-]$`)
+	slashes    = regexp.MustCompile(`/+`)
+)
+
+// decoded is the path after RFC 3986 sections 6.2.2.1 and 6.2.2.2: case and percent-encoding.
+func decoded(path string) string {
+	return escape.ReplaceAllStringFunc(path, func(e string) string {
+		c, _ := strconv.ParseUint(e[1:], 16, 8)
+		if unreserved.MatchString(string(rune(c))) {
+			return string(rune(c))
+		}
+		return strings.ToUpper(e)
+	})
+}
+
+func merged(path string) string { return slashes.ReplaceAllString(path, "/") }
+
+// withoutDots is the path after RFC 3986 section 5.2.4.
+func withoutDots(in string) string {
+	out := ""
+	for in != "" {
+		switch {
+		case strings.HasPrefix(in, "../"):
+			in = in[3:]
+		case strings.HasPrefix(in, "./"):
+			in = in[2:]
+		case strings.HasPrefix(in, "/./"):
+			in = in[2:]
+		case in == "/.":
+			in = "/"
+		case strings.HasPrefix(in, "/../"), in == "/..":
+			in = "/" + strings.TrimPrefix(strings.TrimPrefix(in, "/.."), "/")
+			out = out[:max(0, strings.LastIndexByte(out, '/'))]
+		case in == ".", in == "..":
+			in = ""
+		default:
+			n := strings.IndexByte(in[1:], '/') + 1
+			if n == 0 {
+				n = len(in)
+			}
+			out, in = out+in[:n], in[n:]
+		}
+	}
+	return out
+}
+
+// readings is the path as upstreams may read it.
+func readings(path string) []string {
+	return []string{
+		path, decoded(path), merged(path), withoutDots(path), withoutDots(decoded(path)),
+		merged(decoded(path)), merged(withoutDots(decoded(path))), withoutDots(merged(decoded(path))),
+	}
+}
+
+// doubtful reports whether a path must be refused, by the rules of area 15 of the conformance cases.
+func doubtful(prefixes []string, path string) bool {
+	if path == "*" {
+		return false
+	}
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, `\#`) || strings.Contains(path, "%00") ||
+		strings.Contains(escape.ReplaceAllString(path, ""), "%") {
+		return true
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if d := decoded(segment); d == "." || d == ".." {
+			return true
+		}
+	}
+	raw, _ := linear(prefixes, path)
+	normal, _ := linear(prefixes, merged(decoded(path)))
+	return raw != normal
+}
+
+// agree compares Resolve, Check and Lookup with the reference.
+func agree(t require.TestingT, table *route.Table[string], prefixes []string, path string) {
+	prefix, _, ok, err := table.Resolve([]byte(path))
+	if doubt := doubtful(prefixes, path); doubt != (err != nil) {
+		require.Fail(t, "wrong verdict", "%q on %q: refused: %v, should be: %t", path, prefixes, err, doubt)
+	}
+	if checked := route.Check([]byte(path)); checked != err && err != route.ErrAmbiguous {
+		require.Fail(t, "Check and Resolve differ", "%q: %v and %v", path, checked, err)
+	}
+	if err != nil || path == "*" {
+		return
+	}
+	lookup, _, found := table.Lookup([]byte(path))
+	if lookup != prefix || found != ok {
+		require.Fail(t, "Lookup and Resolve differ", "%q on %q: %q and %q", path, prefixes, lookup, prefix)
+	}
+	for i, reading := range readings(path) {
+		want, matches := linear(prefixes, reading)
+		if want != prefix || matches != ok {
+			require.Fail(t, "upstream reads another route", "%q on %q: %q, reading %d is %q: %q", path, prefixes, prefix, i, reading, want)
+		}
+	}
+}
+
+var tokens = []string{
+	"/", ".", "..", "%2e", "%2E", "%2f", "%2F", "%5c", `\`, ";", "?", "#", "%00", "%25", "a", "api", "v1", "A",
+	"%61", "%", // beyond the list of the conformance cases
+}
+
+// Oracle R of the conformance cases: all paths of up to three tokens, and many of up to eight.
+func TestTable_UpstreamAndRouteNeverDisagree(t *testing.T) {
+	tables := [][]string{
+		{"/", "/api", "/api/v1", "/ws"},
+		{"/a", "/api", "/api/v1/a", "/A"},
+		{"/", "/a%2Fapi", "/api;", "/api/%25", "/..."},
+	}
+	for _, prefixes := range tables {
+		table := build(t, prefixes...)
+		try := func(path string) {
+			path, _, _ = strings.Cut(path, "?") // the caller takes off the query
+			agree(t, table, prefixes, path)
+		}
+		for _, one := range tokens {
+			try(one)
+			for _, two := range tokens {
+				try("/" + one + two)
+				for _, three := range tokens {
+					try("/" + one + two + three)
+				}
+			}
+		}
+		random := rand.New(rand.NewPCG(15, 191))
+		for range 20_000 {
+			path := "/"
+			for range random.IntN(9) {
+				// Half of the tokens are those that make interesting paths.
+				path += tokens[random.IntN(len(tokens))]
+				if random.IntN(2) == 0 {
+					path += []string{"/", "api", "a", "%61"}[random.IntN(4)]
+				}
+			}
+			try(path)
+		}
+	}
+}
+
+func TestTable_ReferenceReadsPathsAsTheRFCDoes(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a/b/c/./../../g": "/a/g", "/../a": "/a", "/a/..": "/", "/.": "/", "/a/./b": "/a/b", "/a//../b": "/a/b",
+	} {
+		require.Equal(t, want, withoutDots(path), path)
+	}
+	require.Equal(t, "/a%2F~%E4", decoded("/%61%2f%7e%e4"))
+	require.Equal(t, "/a/b/", merged("//a///b//"))
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add("/\n/api\n/api/v1", "/api//v1/%61")
+	f.Fuzz(func(t *testing.T, lines, path string) {
+		if len(lines) > 500 || len(path) > 500 {
+			return
+		}
+		var entries []route.Entry[string]
+		var prefixes []string
+		for prefix := range strings.SplitSeq(lines, "\n") {
+			one := []route.Entry[string]{{Prefix: prefix, Value: prefix}}
+			if _, err := route.Build(one); err != nil {
+				continue
+			}
+			if clean := "/" + strings.Trim(prefix, "/"); !slices.Contains(prefixes, clean) {
+				entries, prefixes = append(entries, one[0]), append(prefixes, clean)
+			}
+		}
+		table, err := route.Build(entries)
+		require.NoError(t, err, fmt.Sprint(prefixes))
+		agree(t, table, prefixes, path)
+	})
+}
