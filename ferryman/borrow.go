@@ -49,8 +49,8 @@ func (p *Proxy) countReply(r *routeState, f *fault) {
 }
 
 // logCircuit tells of a change of state, which is rare enough for a line each.
-func (p *Proxy) logCircuit(u *upstream.Upstream, to string) {
-	p.log.Info("circuit "+to, "upstream", u.Addr(), "cause", "request")
+func (p *Proxy) logCircuit(u *upstream.Upstream, cause string) {
+	p.log.Info("circuit changed", "upstream", u.Addr(), "to", u.Breaker().State().String(), "cause", cause)
 }
 
 // dateText is a Date field's value and the second that it holds for.

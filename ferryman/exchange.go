@@ -114,7 +114,7 @@ func (e *exchange) run() {
 	}
 	e.ticket = ticket
 	if ticket.Probe() {
-		e.p.logCircuit(e.route.up, "probe")
+		e.p.logCircuit(e.route.up, "cooldown over")
 	}
 	if f := e.forward(); f != nil {
 		e.fail(f)
@@ -260,11 +260,11 @@ func (e *exchange) judge(v verdict) {
 	switch v {
 	case success:
 		if e.ticket.Success(now) {
-			e.p.logCircuit(e.route.up, "closed")
+			e.p.logCircuit(e.route.up, "request answered")
 		}
 	case failure:
 		if e.ticket.Failure(now) {
-			e.p.logCircuit(e.route.up, "open")
+			e.p.logCircuit(e.route.up, "request failed")
 		}
 	default:
 		e.ticket.Release(now)

@@ -42,7 +42,6 @@ var (
 	faultTimeout     = &fault{504, "gateway timeout", "upstream timeout", failure}
 	faultTimeoutBody = &fault{504, "gateway timeout", "upstream timeout during upload", neutral}
 	faultOptions     = &fault{200, "", "max-forwards", neutral}
-	faultShutdown    = &fault{503, "shutting down", "drain", neutral}
 )
 
 // syntaxFaults are the answers to a request head that is refused before it is routed.

@@ -123,9 +123,9 @@ func (p *Proxy) healthReport(u *upstream.Upstream) func(error) {
 		now := time.Now()
 		switch {
 		case err == nil && u.Breaker().HealthSucceeded(now):
-			p.log.Info("circuit closed", "upstream", u.Addr(), "cause", "health check")
+			p.logCircuit(u, "health check passed")
 		case err != nil && u.Breaker().HealthFailed(now):
-			p.log.Info("circuit open", "upstream", u.Addr(), "cause", "health check", "error", err)
+			p.logCircuit(u, "health check failed")
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestTLS_ServesHTTP1(t *testing.T) {
 
 func TestTLS_NewPairServesNewHandshakesOnly(t *testing.T) {
 	addr, cert, certFile, keyFile := startTLS(t)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reports := make(chan error, 10)
 	go cert.Watch(ctx, nil, func(err error) { reports <- err })
