@@ -59,8 +59,11 @@ type Body struct {
 // Reset makes b the body that follows a head with this framing.
 func (b *Body) Reset(in *Reader, f Framing, length int64) {
 	chunks := chunked{trailer: b.chunks.trailer[:0], fields: b.chunks.fields}
+	if cap(chunks.trailer) > smallBuffer { // rare, and not worth keeping
+		chunks.trailer = nil
+	}
 	*b = Body{in: in, framing: f, left: length, chunks: chunks}
-	if f == None {
+	if f == None || f == Length && length == 0 {
 		b.err = io.EOF
 	}
 }
@@ -120,6 +123,7 @@ func (b *Body) readLength(p []byte) (int, error) {
 }
 
 func (b *Body) readChunked(p []byte) (int, error) {
+	p = p[:min(len(p), largeBuffer)] // what follows the body must fit into a buffer
 	n, err := b.in.read(p)
 	payload, used, bad := b.chunks.decode(p[:n])
 	switch {

@@ -32,17 +32,30 @@ var class = func() (t [256]byte) {
 	return t
 }()
 
-// all reports whether every byte of b is of the class.
-func all(b []byte, of byte) bool {
-	for _, c := range b {
+// leading is the number of bytes of the class at the front of b.
+func leading(b []byte, of byte) int {
+	for i, c := range b {
 		if class[c]&of == 0 {
-			return false
+			return i
 		}
 	}
-	return true
+	return len(b)
 }
 
-func isTokenBytes(b []byte) bool { return len(b) > 0 && all(b, isToken) }
+// name is the number of token bytes at the front of line, with the classes that any of them is of.
+func name(line []byte) (n int, classes byte) {
+	for i, c := range line {
+		k := class[c]
+		if k&isToken == 0 {
+			return i, classes
+		}
+		classes |= k
+	}
+	return len(line), classes
+}
+
+// isText reports whether b may be a field value.
+func isText(b []byte) bool { return leading(b, isValue) == len(b) }
 
 func lower(c byte) byte {
 	if c-'A' < 26 {
@@ -76,14 +89,15 @@ func foldEqualBytes(a, b []byte) bool {
 	return true
 }
 
-func trimBlanks(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
+// unblank returns what is left of b[from:to] without the blanks on both sides.
+func unblank(b []byte, from, to int) (int, int) {
+	for from < to && (b[from] == ' ' || b[from] == '\t') {
+		from++
 	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
+	for to > from && (b[to-1] == ' ' || b[to-1] == '\t') {
+		to--
 	}
-	return b
+	return from, to
 }
 
 // decimal reads 1 to 19 digits that fit an int64; nothing else is a number on the wire.

@@ -23,5 +23,5 @@ const (
 	MaxFields  = 256      // field lines of a head
 	MaxTarget  = 16 << 10 // bytes of a request target
 	maxMethod  = 64       // bytes of a method
-	maxOptions = 64       // members of all Connection fields together
+	maxOptions = 32       // members of all Connection fields together: each is looked for in all fields
 )

@@ -15,11 +15,9 @@ func bad(cause string) *Error { return &Error{Status: 400, Cause: cause} }
 var (
 	errBareLF        = bad("bare LF")
 	errEmptyLines    = bad("empty line before the request line")
-	errStartLine     = bad("malformed request line")
 	errMethod        = bad("malformed method")
 	errTarget        = bad("malformed request target")
 	errVersion       = bad("malformed protocol version")
-	errFieldLine     = bad("malformed field line")
 	errFieldName     = bad("malformed field name")
 	errFieldValue    = bad("malformed field value")
 	errLength        = bad("malformed Content-Length")

@@ -50,19 +50,15 @@ func (h *Head) Close() bool { return h.optClose || h.Old() && !h.optKeep }
 // line returns the next whole line without its CRLF, or nil where it has not ended yet.
 func (h *Head) line(b []byte) ([]byte, error) {
 	i := bytes.IndexByte(b[h.scan:], '\n')
-	if i < 0 {
-		h.scan = len(b)
-		if len(b) > MaxHead {
-			return nil, errHeadTooLarge
-		}
-		return nil, nil
-	}
 	end := h.scan + i
-	if end == h.pos || b[end-1] != '\r' {
-		return nil, errBareLF
-	}
-	if end >= MaxHead {
+	switch {
+	case i < 0 && len(b) <= MaxHead:
+		h.scan = len(b)
+		return nil, nil
+	case i < 0 || end >= MaxHead:
 		return nil, errHeadTooLarge
+	case end == h.pos || b[end-1] != '\r':
+		return nil, errBareLF
 	}
 	line := b[h.pos : end-1]
 	h.pos, h.scan = end+1, end+1
@@ -85,38 +81,24 @@ func (h *Head) fields(b []byte) (done bool, err error) {
 		if len(h.Fields) == MaxFields {
 			return false, errFieldCount
 		}
-		if err := h.field(b, line, uint32(start)); err != nil {
+		if err := h.field(line, uint32(start)); err != nil {
 			return false, err
 		}
 	}
 }
 
-func (h *Head) field(b, line []byte, start uint32) error {
-	colon := bytes.IndexByte(line, ':')
-	if colon <= 0 {
-		return errFieldLine
-	}
-	seen, every := byte(0), byte(0xff)
-	for _, c := range line[:colon] {
-		seen |= class[c]
-		every &= class[c]
-	}
-	if every&isToken == 0 {
+func (h *Head) field(line []byte, start uint32) error {
+	colon, classes := name(line)
+	if colon == 0 || colon == len(line) || line[colon] != ':' {
 		return errFieldName
 	}
-	from, to := colon+1, len(line)
-	for from < to && (line[from] == ' ' || line[from] == '\t') {
-		from++
-	}
-	for to > from && (line[to-1] == ' ' || line[to-1] == '\t') {
-		to--
-	}
-	if !all(line[from:to], isValue) {
+	from, to := unblank(line, colon+1, len(line))
+	if !isText(line[from:to]) {
 		return errFieldValue
 	}
 	f := Field{Start: start, NameEnd: start + uint32(colon), Value: start + uint32(from), ValueEnd: start + uint32(to)}
 	f.Kind = KindOf(line[:colon])
-	if f.Kind == Other && seen&isAlias != 0 {
+	if f.Kind == Other && classes&isAlias != 0 {
 		f.Kind = kindOfAlias(line[:colon])
 	}
 	h.Fields = append(h.Fields, f)
@@ -151,22 +133,16 @@ func (h *Head) note(f *Field, value []byte) error {
 
 // connection reads the members of one Connection field (RFC 9110 sections 5.6.1 and 7.6.1).
 func (h *Head) connection(value []byte, offset uint32) error {
-	for len(value) > 0 {
-		member := value
-		if i := bytes.IndexByte(value, ','); i >= 0 {
-			member = value[:i]
+	for at := 0; at < len(value); {
+		end := len(value)
+		if i := bytes.IndexByte(value[at:], ','); i >= 0 {
+			end = at + i
 		}
-		at := offset
-		step := min(len(member)+1, len(value))
-		value, offset = value[step:], offset+uint32(step)
-
-		lead := len(member)
-		member = bytes.TrimLeft(member, " \t")
-		at += uint32(lead - len(member))
-		member = trimBlanks(member)
-		switch {
+		from, to := unblank(value, at, end)
+		at = end + 1
+		switch member := value[from:to]; {
 		case len(member) == 0:
-		case !isTokenBytes(member):
+		case leading(member, isToken) < len(member):
 			return errOptions
 		case foldEqual(member, "close"):
 			h.optClose = true
@@ -177,7 +153,7 @@ func (h *Head) connection(value []byte, offset uint32) error {
 		case len(h.options) == maxOptions:
 			return errOptions
 		default:
-			h.options = append(h.options, span{at, at + uint32(len(member))})
+			h.options = append(h.options, span{offset + uint32(from), offset + uint32(to)})
 		}
 	}
 	return nil

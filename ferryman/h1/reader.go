@@ -85,6 +85,7 @@ func (r *Reader) Fill() error {
 	if n > 0 {
 		return nil
 	}
+	r.Trim()
 	if err == nil {
 		err = io.ErrNoProgress
 	}

@@ -25,11 +25,11 @@ func (r *Response) Interim() bool { return r.Status < 200 }
 func (r *Response) Parse(b []byte) (int, error) {
 	if !r.begun {
 		line, err := r.line(b)
-		if err != nil {
-			return 0, err
-		}
 		if line == nil {
-			return 0, partialStatus(b)
+			if early := partialStatus(b); early != nil {
+				return 0, early
+			}
+			return 0, err
 		}
 		if err := r.statusLine(line); err != nil {
 			return 0, err
@@ -46,8 +46,8 @@ func (r *Response) Parse(b []byte) (int, error) {
 // partialStatus refuses early what can no longer become a status line.
 func partialStatus(b []byte) error {
 	const start = "HTTP/1."
-	n := min(len(b), len(start))
-	if string(b[:n]) != start[:n] {
+	b = partial(b[:min(len(b), len(start))])
+	if string(b) != start[:len(b)] {
 		return errStatusLine
 	}
 	return nil
@@ -75,7 +75,7 @@ func (r *Response) statusLine(line []byte) error {
 	if len(line) < reasonAt {
 		return nil
 	}
-	if line[12] != ' ' || !all(line[reasonAt:], isValue) {
+	if line[12] != ' ' || !isText(line[reasonAt:]) {
 		return errStatusLine
 	}
 	r.reason = span{uint32(reasonAt), uint32(len(line))}
