@@ -1,0 +1,127 @@
+// Package proc reads what processes cost from Linux's /proc: processor time and memory of a process
+// with all its children, and system calls through whatever tracer the machine has.
+//
+//	pids := proc.Tree(master)
+//	before, _ := proc.CPU(pids)
+//	...
+//	after, _ := proc.CPU(pids)
+//	resident, _ := proc.PSS(pids)
+package proc
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticksPerSecond is the unit of /proc/PID/stat. It is 100 on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// stat is what is read of /proc/PID/stat.
+type stat struct {
+	parent int
+	cpu    time.Duration // user and system, of the process and of children it has waited for
+}
+
+// parseStat reads the line of /proc/PID/stat. The name in it may hold spaces and parentheses.
+func parseStat(line string) (stat, error) {
+	end := strings.LastIndexByte(line, ')')
+	if end < 0 {
+		return stat{}, fmt.Errorf("no name in %q", line)
+	}
+	fields := strings.Fields(line[end+1:]) // from the third field, state, on
+	if len(fields) < 15 {
+		return stat{}, fmt.Errorf("only %d fields behind the name in %q", len(fields), line)
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return stat{}, err
+	}
+	ticks := uint64(0)
+	for _, column := range fields[11:15] { // utime, stime, cutime, cstime
+		n, err := strconv.ParseUint(column, 10, 64)
+		if err != nil {
+			return stat{}, err
+		}
+		ticks += n
+	}
+	return stat{parent: parent, cpu: time.Duration(ticks) * time.Second / ticksPerSecond}, nil
+}
+
+func readStat(pid int) (stat, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(string(b))
+}
+
+// Tree is root and all its descendants that are alive. It is nil if root is gone.
+func Tree(root int) []int {
+	if _, err := readStat(root); err != nil {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return []int{root}
+	}
+	children := map[int][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := readStat(pid); err == nil { // or else it has ended meanwhile
+			children[s.parent] = append(children[s.parent], pid)
+		}
+	}
+	tree := []int{root}
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, children[tree[i]]...)
+	}
+	return tree
+}
+
+// CPU is the processor time that the processes have used so far. One that is gone is an error: its
+// time would be missing.
+func CPU(pids []int) (time.Duration, error) {
+	var sum time.Duration
+	for _, pid := range pids {
+		s, err := readStat(pid)
+		if err != nil {
+			return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
+		}
+		sum += s.cpu
+	}
+	return sum, nil
+}
+
+// PSS is the resident memory of the processes in KiB, where a page that n processes share counts
+// one n-th for each.
+func PSS(pids []int) (int64, error) {
+	var sum int64
+	for _, pid := range pids {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			return 0, err
+		}
+		n, err := parseRollup(string(b))
+		if err != nil {
+			return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// parseRollup finds the line "Pss:  1234 kB".
+func parseRollup(text string) (int64, error) {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "Pss:" && f[2] == "kB" {
+			return strconv.ParseInt(f[1], 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("no Pss in smaps_rollup")
+}

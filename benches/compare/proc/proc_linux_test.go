@@ -1,0 +1,80 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTree_HoldsChildrenAndGrandchildren(t *testing.T) {
+	shell := exec.Command("sh", "-c", "sh -c 'sleep 60 & wait' & wait")
+	shell.SysProcAttr = groupOfItsOwn()
+	require.NoError(t, shell.Start())
+	defer func() {
+		killGroup(shell.Process.Pid)
+		_ = shell.Wait()
+	}()
+	require.Eventually(t, func() bool { return len(Tree(shell.Process.Pid)) == 3 }, 5*time.Second, 5*time.Millisecond)
+	tree := Tree(shell.Process.Pid)
+	require.Equal(t, shell.Process.Pid, tree[0])
+	require.Contains(t, Tree(os.Getpid()), tree[2])
+	_, err := PSS(tree)
+	require.NoError(t, err)
+}
+
+func TestCPU_OfAProcessThatIsGoneIsAnError(t *testing.T) {
+	gone := exec.Command("true")
+	require.NoError(t, gone.Run())
+	require.Nil(t, Tree(gone.Process.Pid))
+	_, err := CPU([]int{gone.Process.Pid})
+	require.Error(t, err)
+}
+
+func TestCPU_GrowsWhileTheProcessWorks(t *testing.T) {
+	before, err := CPU([]int{os.Getpid()})
+	require.NoError(t, err)
+	deadline := time.Now().Add(10 * time.Second)
+	for x := uint64(1); ; x = x*6364136223846793005 + 1 {
+		if x%1024 == 0 {
+			continue
+		}
+		now, err := CPU([]int{os.Getpid()})
+		require.NoError(t, err)
+		if now > before {
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "no tick of processor time in 10 s")
+	}
+}
+
+func TestProcess_StopTakesItsChildrenAlong(t *testing.T) {
+	// The child ignores the polite signal and outlives its parent.
+	cmd := exec.Command("sh", "-c", "sh -c 'trap \"\" TERM; sleep 60 & wait; wait' & echo started; wait")
+	p, err := Start("family", cmd, t.TempDir())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(Tree(p.PID())) == 3 }, 5*time.Second, 5*time.Millisecond)
+	tree := Tree(p.PID())
+	require.True(t, p.Alive())
+	p.Stop(5 * time.Second)
+	require.False(t, p.Alive())
+	require.Equal(t, "started", p.Tail())
+	require.Eventually(t, func() bool { return ended(tree) }, 5*time.Second, 5*time.Millisecond)
+}
+
+// ended counts those as ended that nobody has waited for.
+func ended(pids []int) bool {
+	for _, pid := range pids {
+		if _, err := PSS([]int{pid}); err == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func TestStart_OfWhatIsNotThereNamesIt(t *testing.T) {
+	_, err := Start("ghost", exec.Command("/no/such/program"), t.TempDir())
+	require.ErrorContains(t, err, "start ghost")
+}

@@ -1,0 +1,33 @@
+package proc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseStat_TakesTheTimesBehindAnAwkwardName(t *testing.T) {
+	line := "4242 (a) b (c) S 17 4242 4242 0 -1 4194304 100 0 0 0 150 50 7 3 20 0 5 0 1000 0 0"
+	s, err := parseStat(line)
+	require.NoError(t, err)
+	require.Equal(t, 17, s.parent)
+	require.Equal(t, 2100*time.Millisecond, s.cpu)
+}
+
+func TestParseStat_RefusesWhatIsCutShort(t *testing.T) {
+	for _, line := range []string{"", "1 (x", "1 (x) S 1 2 3", "1 (x) S a 1 1 0 -1 0 0 0 0 0 1 1 1 1 20",
+		"1 (x) S 1 1 1 0 -1 0 0 0 0 0 1 - 1 1 20"} {
+		_, err := parseStat(line)
+		require.Error(t, err, line)
+	}
+}
+
+func TestParseRollup_FindsPssAndNotItsRelatives(t *testing.T) {
+	text := "5500-7ffe ---p 00000000 00:00 0   [rollup]\nRss:       900 kB\nPss:       321 kB\nPss_Dirty:  12 kB\n"
+	n, err := parseRollup(text)
+	require.NoError(t, err)
+	require.EqualValues(t, 321, n)
+	_, err = parseRollup("Rss: 900 kB\n")
+	require.Error(t, err)
+}
