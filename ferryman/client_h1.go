@@ -3,7 +3,6 @@ package ferryman
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"os"
 	"time"
 
@@ -14,17 +13,14 @@ import (
 
 // clientH1 is one HTTP/1.1 client connection and, while it serves a request, that request's front.
 type clientH1 struct {
-	p      *Proxy
-	ex     netloop.Executor
-	raw    netloop.Conn // the socket
-	conn   net.Conn     // the socket, or TLS above it
-	secure bool
-	peer   netip.Addr
-	shown  string // peer as X-Forwarded-For has it
-	entry  *client
-	in     h1.Reader
+	p     *Proxy
+	ex    netloop.Executor
+	raw   netloop.Conn // the socket
+	conn  net.Conn     // the socket, or TLS above it
+	entry *client
+	in    h1.Reader
 
-	req  *h1.Request
+	origin
 	body h1.Body
 	out  outlet
 	shut bool // this exchange is the connection's last
@@ -32,8 +28,7 @@ type clientH1 struct {
 
 // serveH1 serves the requests of one connection, one after another, until either side ends it.
 func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
-	c := &clientH1{p: p, ex: ex, raw: raw, conn: conn, secure: conn != net.Conn(raw), entry: entry}
-	c.peer, c.shown = peerOf(raw.RemoteAddr())
+	c := &clientH1{p: p, ex: ex, raw: raw, conn: conn, entry: entry, origin: originOf(raw, conn)}
 	c.in.Reset(awaiter(raw, conn))
 	defer p.clients.remove(entry)
 	if handedOver := c.loop(); handedOver {
@@ -240,14 +235,4 @@ func (c *clientH1) linger() {
 			return
 		}
 	}
-}
-
-// peerOf takes a client's address without port, zone and IPv4 mapping.
-func peerOf(a net.Addr) (netip.Addr, string) {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}, "unknown"
-	}
-	peer := t.AddrPort().Addr().Unmap().WithZone("")
-	return peer, peer.String()
 }

@@ -1,11 +1,13 @@
 package ferryman
 
 import (
+	"net"
 	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // kinds is a set of field kinds.
@@ -30,10 +32,35 @@ var (
 	dropFromResponse  = set(hopByHop...)
 )
 
+// origin is a request's head and what is known of who sent it: what the head for the upstream is
+// made of, for both protocols.
+type origin struct {
+	req    *h1.Request
+	secure bool
+	peer   netip.Addr
+	shown  string // peer as X-Forwarded-For has it
+}
+
+func originOf(raw netloop.Conn, conn net.Conn) origin {
+	o := origin{secure: conn != net.Conn(raw)}
+	o.peer, o.shown = peerOf(raw.RemoteAddr())
+	return o
+}
+
+// peerOf takes a client's address without port, zone and IPv4 mapping.
+func peerOf(a net.Addr) (netip.Addr, string) {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}, "unknown"
+	}
+	peer := t.AddrPort().Addr().Unmap().WithZone("")
+	return peer, peer.String()
+}
+
 // appendHead writes the request's head for the upstream. The fields that stay are copied as
 // ranges; ferryman's own follow.
-func (c *clientH1) appendHead(dst []byte, e *exchange) []byte {
-	r := c.req
+func (o *origin) appendHead(dst []byte, e *exchange) []byte {
+	r := o.req
 	dst = append(append(dst, r.Method()...), ' ')
 	dst = append(r.AppendTarget(dst, e.route.cut), " HTTP/1.1\r\nHost: "...)
 	if host := r.Host(); len(host) > 0 {
@@ -41,7 +68,7 @@ func (c *clientH1) appendHead(dst []byte, e *exchange) []byte {
 	} else { // HTTP/1.0 without Host
 		dst = append(append(dst, e.route.up.Addr()...), "\r\n"...)
 	}
-	trusted := e.snap.trusts(c.peer)
+	trusted := e.snap.trusts(o.peer)
 	drop := dropFromUntrusted
 	if trusted {
 		drop = dropFromTrusted
@@ -51,7 +78,7 @@ func (c *clientH1) appendHead(dst []byte, e *exchange) []byte {
 	if drop[h1.MaxForwards] {
 		dst = h1.AppendField(dst, "Max-Forwards", strconv.FormatInt(r.MaxForwards-1, 10))
 	}
-	dst = c.appendForwarded(dst, trusted)
+	dst = o.appendForwarded(dst, trusted)
 	switch {
 	case e.ask.chunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
@@ -70,17 +97,17 @@ func (c *clientH1) appendHead(dst []byte, e *exchange) []byte {
 
 // appendForwarded appends X-Forwarded-For, X-Forwarded-Proto and Via. What a trusted peer said is
 // kept, the peer's own address behind it.
-func (c *clientH1) appendForwarded(dst []byte, trusted bool) []byte {
+func (o *origin) appendForwarded(dst []byte, trusted bool) []byte {
 	dst = append(dst, "X-Forwarded-For: "...)
 	proto := "http"
-	if c.secure {
+	if o.secure {
 		proto = "https"
 	}
 	var said []byte
 	if trusted {
-		for i := range c.req.Fields {
-			f := &c.req.Fields[i]
-			switch value := c.req.ValueOf(f); {
+		for i := range o.req.Fields {
+			f := &o.req.Fields[i]
+			switch value := o.req.ValueOf(f); {
 			case len(value) == 0:
 			case f.Kind == h1.ForwardedFor:
 				dst = append(append(dst, value...), ", "...)
@@ -89,7 +116,7 @@ func (c *clientH1) appendForwarded(dst []byte, trusted bool) []byte {
 			}
 		}
 	}
-	dst = append(append(dst, c.shown...), "\r\nX-Forwarded-Proto: "...)
+	dst = append(append(dst, o.shown...), "\r\nX-Forwarded-Proto: "...)
 	if said == nil {
 		dst = append(dst, proto...)
 	} else {

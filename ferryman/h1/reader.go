@@ -40,6 +40,9 @@ func (r *Reader) Reset(src Source) {
 	r.src = src
 }
 
+// Follow makes r go on reading from src, behind what is buffered.
+func (r *Reader) Follow(src Source) { r.src = src }
+
 // Buffered is the number of bytes that were received and not used yet.
 func (r *Reader) Buffered() int { return r.w - r.r }
 
