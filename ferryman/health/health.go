@@ -1,5 +1,5 @@
-// Package health asks an upstream at intervals whether it is well. It does not decide what follows from
-// the answer: it reports every result to a function.
+// Package health asks an upstream at intervals whether it is well. What follows from the answers is not its
+// business: it reports each result to a function.
 //
 //	c := health.New("10.0.0.7:80", "ferryman/1.0", readStatus, func(err error) { ... })
 //	c.Start(5*time.Second, 2*time.Second)
@@ -12,38 +12,36 @@ import (
 	"hash/fnv"
 	"io"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// maxHead bounds what is read of an answer, in bytes.
-const maxHead = 8 << 10
+const maxHead = 8 << 10 // bytes that are read of an answer
 
-// Checker sends GET /health to one upstream over a connection of its own, again and again, and never two at
-// a time. New makes it; its fields must not change after Start.
+// Checker sends GET /health to one upstream, again and again, each time over a new connection and never
+// twice at a time. New makes it. Its fields must not change after Start.
 type Checker struct {
 	Addr      string // "host:port"
 	UserAgent string
 
-	// ReadStatus reads the head of an answer and returns its final status, or an error if it is malformed.
-	// It sees the end of the stream after 8 KiB.
+	// ReadStatus reads the head of an answer, of which it gets 8 KiB at most, and returns the final status,
+	// or an error if it is malformed.
 	ReadStatus func(io.Reader) (int, error)
 
-	// Report gets every result, one after the other: nil for an upstream that answered under 500. It is
-	// not called after Stop has returned, and must not call Stop.
+	// Report gets the results one by one, nil for an answer under 500. It must not call Stop.
 	Report func(error)
 
-	// Dial opens the connection. Nil means that of a net.Dialer.
+	// Dial opens connections; nil means that a net.Dialer does.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	ctx     context.Context // ends with Stop
 	cancel  context.CancelFunc
-	done    chan struct{} // closed by run when it ends; nil before Start
-	changed chan struct{} // tells run about a new interval
-
-	mu                sync.Mutex // guards what follows
-	interval, timeout time.Duration
+	done    chan struct{} // closed when run returns; nil before Start
+	changed chan struct{} // wakes run for another interval
+	times   atomic.Pointer[times]
 }
+
+type times struct{ interval, timeout time.Duration }
 
 // New returns a checker that waits for Start.
 func New(addr, userAgent string, readStatus func(io.Reader) (int, error), report func(error)) *Checker {
@@ -53,33 +51,30 @@ func New(addr, userAgent string, readStatus func(io.Reader) (int, error), report
 	return c
 }
 
-// Start begins the checks, once: one each interval, each of which may take up to timeout. The first comes
-// within one interval, at a moment that depends on Addr, so that many checkers do not check in step. Both
-// must be positive, and timeout the shorter.
+// Start begins to check, once in the life of c. Both durations must be positive, and timeout the shorter.
+// The first check comes within one interval, at a point that depends on Addr, so that many checkers that
+// start together are spread over it.
 func (c *Checker) Start(interval, timeout time.Duration) {
-	c.interval, c.timeout = interval, timeout
+	c.times.Store(&times{interval, timeout})
 	c.done = make(chan struct{})
 	go c.run()
 }
 
-// Configure changes interval and timeout of a checker that was started. A check that is under way, and the
-// next one if the interval stays, are not touched; with another interval the next one comes within the old
-// or the new interval, whichever ends first.
+// Configure changes the durations after Start. It touches no check that is under way and, while interval
+// stays the same, not the time of the next one. With another interval the next check comes within the old
+// or the new one, whichever is over first.
 func (c *Checker) Configure(interval, timeout time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.timeout = timeout
-	if c.interval != interval {
-		c.interval = interval
-		select {
-		case c.changed <- struct{}{}:
-		default: // run has not seen the last change yet, and will see this one with it
-		}
+	if c.times.Swap(&times{interval, timeout}).interval == interval {
+		return
+	}
+	select {
+	case c.changed <- struct{}{}:
+	default: // run has yet to wake for an earlier change, and will see this one too
 	}
 }
 
-// Stop ends a check that is under way, without a report, and waits until nothing runs any more. It may be
-// called more than once, and before Start, which must not follow then.
+// Stop ends a check that is under way, without a report, and returns when nothing runs any more. It may be
+// called twice, and instead of Start.
 func (c *Checker) Stop() {
 	c.cancel()
 	if c.done != nil {
@@ -87,16 +82,9 @@ func (c *Checker) Stop() {
 	}
 }
 
-func (c *Checker) settings() (interval, timeout time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.interval, c.timeout
-}
-
 func (c *Checker) run() {
 	defer close(c.done)
-	interval, _ := c.settings()
-	due := time.Now().Add(c.phase(interval))
+	due := c.first()
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
 	for {
@@ -104,32 +92,31 @@ func (c *Checker) run() {
 		case <-c.ctx.Done():
 			return
 		case <-c.changed:
-			// Spread anew, or else all checkers that are overdue by a shorter interval would start at once.
-			interval, _ = c.settings()
-			if next := time.Now().Add(c.phase(interval)); next.Before(due) {
-				due = next
+			if first := c.first(); first.Before(due) { // spread anew: many may be overdue by a shorter interval
+				due = first
 			}
-		case start := <-timer.C:
-			interval, timeout := c.settings()
-			err := c.check(start.Add(timeout))
+		case <-timer.C:
+			began := time.Now()
+			err := c.check(began.Add(c.times.Load().timeout))
 			if c.ctx.Err() != nil {
 				return
 			}
 			c.Report(err)
-			due = start.Add(interval)
+			due = began.Add(c.times.Load().interval)
 		}
 		timer.Reset(time.Until(due))
 	}
 }
 
-// phase is this checker's own point in an interval.
-func (c *Checker) phase(interval time.Duration) time.Duration {
+// first is when to check in an interval that begins now.
+func (c *Checker) first() time.Time {
 	h := fnv.New64a()
 	io.WriteString(h, c.Addr)
-	return time.Duration(float64(interval) * float64(h.Sum64()>>11) / (1 << 53))
+	// The high bits of FNV differ little between addresses that differ in the last byte.
+	part := float64(h.Sum64()*0x9e3779b97f4a7c15>>11) / (1 << 53)
+	return time.Now().Add(time.Duration(part * float64(c.times.Load().interval)))
 }
 
-// check does one check, and returns by the deadline.
 func (c *Checker) check(deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(c.ctx, deadline)
 	defer cancel()
@@ -143,9 +130,8 @@ func (c *Checker) check(deadline time.Time) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
-	_, err = fmt.Fprintf(conn, "GET /health HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\n\r\n",
-		c.Addr, c.UserAgent)
-	if err != nil {
+	const head = "GET /health HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\n\r\n"
+	if _, err = fmt.Fprintf(conn, head, c.Addr, c.UserAgent); err != nil {
 		return err
 	}
 	status, err := c.ReadStatus(io.LimitReader(conn, maxHead))
