@@ -10,7 +10,10 @@ import (
 )
 
 // maxSize bounds a configuration file, in bytes.
-const maxSize = 4 << 20
+const (
+	maxSize  = 4 << 20
+	tooLarge = "has more than 4 MiB: this is hardly a configuration"
+)
 
 // Load reads the configuration file at path. The error, if any, is of type Errors.
 func Load(path string) (Config, error) {
@@ -47,11 +50,14 @@ func read(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return fail("is not a regular file: copy its content into one")
 	case info.Size() > maxSize:
-		return fail("has more than %d MiB: this is hardly a configuration", maxSize>>20)
+		return fail(tooLarge)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize))
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	switch {
+	case err != nil:
 		return fail("cannot be read: %v", err)
+	case len(data) > maxSize: // it grew meanwhile
+		return fail(tooLarge)
 	}
 	return data, nil
 }

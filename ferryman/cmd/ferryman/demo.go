@@ -81,14 +81,17 @@ func (d *demo) introduce(w io.Writer, c config.Config) {
 	}
 	fmt.Fprintf(w, "a circuit opens after %d failures, for %v; health checks run every %v and close it at once\n\n",
 		c.FailureThreshold, c.DefaultCooldown, c.HealthInterval)
-	fmt.Fprintf(w, `try, in another terminal:
-  curl -i %[1]s/svc-a/hello
-  curl -X POST %[2]s/demo/stop/a     # or type here: stop a
-  curl -i %[1]s/svc-a/hello             # at first 502, then 503 at once; /svc-b does not notice
-  curl -X POST %[2]s/demo/start/a    # within %[3]v the route is back
-  curl -s %[2]s/metrics | grep ferryman_circuit
-commands here: %[4]s; Ctrl-C ends the demo
-`, d.proxy, d.metrics, c.HealthInterval, demoCommands)
+	fmt.Fprintln(w, "try, in another terminal:")
+	for _, try := range [][2]string{
+		{"curl -i " + d.proxy + "/svc-a/hello", "upstream a says what it saw"},
+		{"curl -X POST " + d.metrics + "/demo/stop/a", "or type here: stop a"},
+		{"curl -i " + d.proxy + "/svc-a/hello", "502, soon 503; /svc-b does not notice"},
+		{"curl -X POST " + d.metrics + "/demo/start/a", "the route is back within the interval"},
+		{"curl -s " + d.metrics + "/metrics", "ferryman_circuit_state and more"},
+	} {
+		fmt.Fprintf(w, "  %-55s # %s\n", try[0], try[1])
+	}
+	fmt.Fprintf(w, "commands here: %s; Ctrl-C ends the demo\n", demoCommands)
 }
 
 const demoCommands = "stop a, start a, status, help, quit"

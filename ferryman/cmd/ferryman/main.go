@@ -24,8 +24,9 @@ import (
 var version, commit string
 
 func main() {
-	// Output into a pipe that nobody reads any more must not end the proxy.
-	signal.Ignore(syscall.SIGPIPE)
+	// Output into a pipe that nobody reads any more must not end the proxy, nor may the prompt of
+	// a demo in the background stop it (SIGTTIN, which package syscall lacks on Windows).
+	signal.Ignore(syscall.SIGPIPE, syscall.Signal(21))
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

@@ -87,7 +87,7 @@ func listen(flag, addr string) (net.Listener, error) {
 	l, err := lc.Listen(context.Background(), "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use (%w): stop the other program or pass --%s", addr, syscall.EADDRINUSE, flag)
+		return nil, fmt.Errorf("%s: %w: stop the other program or pass --%s", addr, syscall.EADDRINUSE, flag)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("%s may not be used: ports below 1024 need a privilege, or pass --%s", addr, flag)
 	case err != nil:
@@ -156,8 +156,7 @@ func (s *service) run(ctx context.Context, stop func()) error {
 			s.proxy.Close()
 			return errSaid
 		case sig := <-s.signals:
-			if sig == syscall.SIGHUP {
-				s.reload()
+			if sig == syscall.SIGHUP && s.reload() {
 				continue
 			}
 			s.log.Info("draining", "signal", sig.String(), "limit", drainLimit)
@@ -187,13 +186,15 @@ func (s *service) serveClients() {
 	}
 }
 
-func (s *service) reload() {
+// reload is false where there is nothing to reload: then a hangup is the end, as for any program.
+func (s *service) reload() bool {
 	for _, poke := range s.pokes {
 		select {
 		case poke <- struct{}{}:
 		default: // one is due already
 		}
 	}
+	return len(s.pokes) > 0
 }
 
 // drain waits for the requests in flight. A second signal ends that at once.
