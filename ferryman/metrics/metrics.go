@@ -1,5 +1,5 @@
 // Package metrics is every metric of the proxy. What happens is counted through handles that are resolved
-// when the routes change; what merely is (the states of circuits and connections) is read at scrape.
+// when the routes change; what merely is, such as the state of a circuit, is read at scrape.
 //
 //	set := metrics.New("1.0", "abc123", runtime.Version())
 //	routes := set.Sync([]metrics.RouteKey{{Prefix: "/api", Upstream: "10.0.0.7:80"}}, upstreams)
@@ -11,7 +11,9 @@ package metrics
 
 import (
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,121 +21,102 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// bounds of the histogram, in seconds. None is a whole number: Prometheus 2 calls a bucket le="1" what
-// Prometheus 3 calls le="1.0", and a rule must find it under either.
-var bounds = []float64{0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.5, 2.5, 7.5, 15.5, 30.5}
+// bounds of the histogram in seconds. None is a whole number: Prometheus 2 has le="1" where Prometheus 3 has
+// le="1.0", and rules should find the same series in both.
+var bounds = []float64{
+	0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.5, 2.5, 7.5, 15.5, 30.5,
+}
 
 // Upstream is what is read of an upstream at scrape, from any goroutine.
 type Upstream interface {
 	Addr() string                   // "host:port", the label
 	State() int                     // of its circuit: 0 closed, 1 open, 2 half-open
-	Transitions(to int) uint64      // of its circuit to such a state, never decreasing
+	Transitions(to int) uint64      // of its circuit, to one of these states
 	Connections() (inUse, idle int) // of its pool
 }
 
-// Set is the metrics of one proxy. New makes it. Its methods may be called from any goroutine.
+// Set is the metrics of one proxy, and the prometheus.Collector of them. New makes it. Its methods may be
+// called from any goroutine.
 type Set struct {
 	registry *prometheus.Registry
-	own      []prometheus.Collector // what Register exposes elsewhere too
-	state    stateCollector
-	duration *prometheus.HistogramVec
-	reloads  *prometheus.CounterVec
-	reloaded prometheus.Gauge
 	unrouted *Route
-	mu       sync.Mutex // one Sync at a time
+	duration *prometheus.HistogramVec
+	build    prometheus.Metric
+
+	succeeded, failed atomic.Uint64 // reloads
+	loaded            atomic.Int64  // when the configuration in use was, in Unix milliseconds
+	connections       atomic.Pointer[func() (active, idle int)]
+	shown             atomic.Pointer[shown]
+	syncing           sync.Mutex // one Sync at a time
 }
 
-// New returns a set with a registry of its own. The arguments are the labels of ferryman_build_info. The
-// configuration counts as loaded now; that is no reload.
+// shown does not change once Sync has stored it.
+type shown struct {
+	routes    []*Route // the first one is unrouted
+	upstreams []Upstream
+}
+
+// New returns a set with a registry of its own. The arguments are the labels of ferryman_build_info. Until
+// the first reload, the configuration counts as loaded now.
 func New(version, commit, goversion string) *Set {
 	s := &Set{registry: prometheus.NewRegistry(), unrouted: &Route{key: RouteKey{"none", "none"}}}
 	s.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "ferryman_request_duration_seconds",
-		Help:    "From a request's head to the head of the upstream's response.",
+		Help:    "From a request's head to the upstream's response head.",
 		Buckets: bounds,
 	}, []string{"route", "upstream"})
-	s.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ferryman_config_reloads_total",
-		Help: "Attempts to reload the configuration, by result.",
-	}, []string{"result"})
-	s.reloads.WithLabelValues("success")
-	s.reloads.WithLabelValues("failure")
-	s.reloaded = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "ferryman_config_last_reload_success_timestamp_seconds",
-		Help: "When the configuration in use was loaded, in Unix time.",
-	})
-	s.reloaded.SetToCurrentTime()
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "ferryman_build_info",
-		Help:        "Always 1; the labels say what is running.",
-		ConstLabels: prometheus.Labels{"version": version, "commit": commit, "goversion": goversion},
-	})
-	build.Set(1)
-	s.state.live.Store(&live{routes: []*Route{s.unrouted}})
-	s.own = []prometheus.Collector{&s.state, s.duration, s.reloads, s.reloaded, build}
-	s.registry.MustRegister(s.own...)
-	s.registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.build = prometheus.MustNewConstMetric(buildDesc, prometheus.GaugeValue, 1, version, commit, goversion)
+	s.loaded.Store(time.Now().UnixMilli())
+	s.Connections(func() (active, idle int) { return 0, 0 })
+	s.shown.Store(&shown{routes: []*Route{s.unrouted}})
+	s.registry.MustRegister(s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }
 
-// Register exposes the same metrics through another registerer as well, except for those of the Go runtime
-// and of the process, which a program has only once.
-func (s *Set) Register(r prometheus.Registerer) error {
-	for i, c := range s.own {
-		if err := r.Register(c); err != nil {
-			for _, done := range s.own[:i] {
-				r.Unregister(done)
-			}
-			return err
-		}
-	}
-	return nil
-}
+// Register exposes the same metrics through r as well, but for those of the Go runtime and the process.
+func (s *Set) Register(r prometheus.Registerer) error { return r.Register(s) }
 
-// Handler serves the metrics in the text format or, to who asks for it, as OpenMetrics.
-func (s *Set) Handler() http.Handler {
-	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
-}
+// Handler serves the page that Prometheus scrapes.
+func (s *Set) Handler() http.Handler { return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}) }
 
-// Connections sets where the numbers of client connections are read at each scrape; without it they are 0.
-func (s *Set) Connections(f func() (active, idle int)) { s.state.connections.Store(&f) }
+// Connections sets where the numbers of client connections are read at scrape. Before, they are 0.
+func (s *Set) Connections(f func() (active, idle int)) { s.connections.Store(&f) }
 
-// Sync makes routes and upstreams the ones that are shown, and returns the handles of the routes in their
-// order. A route or upstream that was there before goes on counting; the series of one that is gone
-// disappear, and what its old handle counts is lost.
+// Sync says which routes and upstreams there are now, each once, and returns the handles of the routes in
+// the same order. Those that were there before go on counting. The series of those that are gone disappear;
+// their handles may still be used, to no effect.
 func (s *Set) Sync(routes []RouteKey, ups []Upstream) []*Route {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
 	gone := map[RouteKey]*Route{}
-	for _, r := range s.state.live.Load().routes[1:] {
+	for _, r := range s.shown.Load().routes[1:] {
 		gone[r.key] = r
 	}
-	next := &live{routes: []*Route{s.unrouted}, upstreams: append([]Upstream(nil), ups...)}
+	now := &shown{routes: []*Route{s.unrouted}, upstreams: slices.Clone(ups)}
 	for _, key := range routes {
 		r := gone[key]
 		if r == nil {
 			r = &Route{key: key, duration: s.duration.WithLabelValues(key.Prefix, key.Upstream)}
 		}
 		delete(gone, key)
-		next.routes = append(next.routes, r)
+		now.routes = append(now.routes, r)
 	}
-	s.state.live.Store(next)
 	for key := range gone {
 		s.duration.DeleteLabelValues(key.Prefix, key.Upstream)
 	}
-	return next.routes[1:]
+	s.shown.Store(now)
+	return slices.Clone(now.routes[1:])
 }
 
-// Unrouted is the handle for requests that match no route; its labels are "none".
+// Unrouted is the handle for requests that no route matches; both of its labels are "none".
 func (s *Set) Unrouted() *Route { return s.unrouted }
 
-// Reloaded counts a reload that ended at time now.
+// Reloaded counts a reload of the configuration that ended at time now.
 func (s *Set) Reloaded(ok bool, now time.Time) {
 	if !ok {
-		s.reloads.WithLabelValues("failure").Inc()
+		s.failed.Add(1)
 		return
 	}
-	s.reloads.WithLabelValues("success").Inc()
-	s.reloaded.Set(float64(now.UnixMilli()) / 1e3)
+	s.succeeded.Add(1)
+	s.loaded.Store(now.UnixMilli())
 }
