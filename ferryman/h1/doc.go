@@ -6,12 +6,15 @@
 //
 //	in := h1.NewReader(conn)
 //	var req h1.Request
+//	req.Reset()
 //	for done := false; !done; {
 //		if err := in.Fill(); err != nil { ... }
 //		if done, err = in.Request(&req); err != nil { ... } // an *h1.Error names the status
 //	}
-//	body := req.Body(in)
-//	io.Copy(dst, body)
+//	framing, length := req.Framing()
+//	var body h1.Body
+//	body.Reset(in, framing, length)
+//	io.Copy(dst, &body)
 //
 // Parsing is incremental: every byte is looked at once, however the bytes are cut, and a field is
 // a pair of offsets into the reader's buffer, so that parsing allocates nothing.

@@ -17,7 +17,7 @@ type Head struct {
 	Fields []Field
 	raw    []byte // the bytes that the offsets refer to; valid until the reader's next Fill
 	pos    int    // where the next line starts
-	scan   int    // up to here no line end was found
+	scan   int    // from pos to here there is no line end
 	begun  bool   // the start line was read; a trailer section has none and frames nothing
 
 	length  int64 // Content-Length, -1: none
@@ -47,16 +47,20 @@ func (h *Head) Old() bool { return h.minor == 0 }
 // Close reports whether the sender will not keep the connection (RFC 9112 section 9.3).
 func (h *Head) Close() bool { return h.optClose || h.Old() && !h.optKeep }
 
-// line returns the next whole line without its CRLF, or nil where it has not ended yet.
+// line returns the next whole line without its CRLF, or nil where it has not ended yet or ends
+// wrongly: b[h.pos:h.scan] is what there is of it then.
 func (h *Head) line(b []byte) ([]byte, error) {
 	i := bytes.IndexByte(b[h.scan:], '\n')
 	end := h.scan + i
+	if i < 0 {
+		end = len(b)
+	}
+	h.scan = end
 	switch {
-	case i < 0 && len(b) <= MaxHead:
-		h.scan = len(b)
-		return nil, nil
-	case i < 0 || end >= MaxHead:
+	case end > MaxHead || i >= 0 && end == MaxHead:
 		return nil, errHeadTooLarge
+	case i < 0:
+		return nil, nil
 	case end == h.pos || b[end-1] != '\r':
 		return nil, errBareLF
 	}

@@ -26,7 +26,7 @@ func (r *Response) Parse(b []byte) (int, error) {
 	if !r.begun {
 		line, err := r.line(b)
 		if line == nil {
-			if early := partialStatus(b); early != nil {
+			if early := unfinishedStatus(b[:r.scan]); early != nil {
 				return 0, early
 			}
 			return 0, err
@@ -43,10 +43,10 @@ func (r *Response) Parse(b []byte) (int, error) {
 	return r.pos, r.framed()
 }
 
-// partialStatus refuses early what can no longer become a status line.
-func partialStatus(b []byte) error {
+// unfinishedStatus refuses what can no longer become a status line.
+func unfinishedStatus(b []byte) error {
 	const start = "HTTP/1."
-	b = partial(b[:min(len(b), len(start))])
+	b = withoutCR(b[:min(len(b), len(start))])
 	if string(b) != start[:len(b)] {
 		return errStatusLine
 	}

@@ -8,9 +8,8 @@ func (r *Request) startLine(b []byte) (done bool, err error) {
 	line, err := r.line(b)
 	switch {
 	case line == nil:
-		// What can no longer become a request line is refused before it is whole. It goes first, so
-		// that the answer does not hang on how the bytes are cut.
-		if _, _, _, early := splitStart(partial(b[start:])); early != nil {
+		// A malformed beginning goes first, so that the answer does not hang on how the bytes are cut.
+		if early := unfinishedStart(b[start:r.scan]); early != nil {
 			return false, early
 		}
 		return false, err
@@ -23,16 +22,24 @@ func (r *Request) startLine(b []byte) (done bool, err error) {
 	return r.startLine(b)
 }
 
-// partial is the part of an unfinished line that will stay as it is: without an end of line, or
-// the first half of one.
-func partial(b []byte) []byte {
-	if i := bytes.IndexByte(b, '\n'); i >= 0 {
-		b = b[:i]
+const (
+	versionLen   = len("HTTP/1.1")
+	maxStartLine = maxMethod + 1 + MaxTarget + 1 + versionLen
+)
+
+// unfinishedStart refuses what can no longer become a request line. It may see the same bytes again
+// and again, so it looks at a few of them, and at all only where they are too many.
+func unfinishedStart(b []byte) error {
+	b = withoutCR(b)
+	if len(b) <= maxStartLine {
+		b = b[:min(len(b), maxMethod+1)]
 	}
-	return bytes.TrimSuffix(b, []byte{'\r'})
+	_, _, _, err := splitStart(b)
+	return err
 }
 
-const versionLen = len("HTTP/1.1")
+// withoutCR takes away what may be the first half of a line end.
+func withoutCR(b []byte) []byte { return bytes.TrimSuffix(b, []byte{'\r'}) }
 
 // splitStart cuts a request line, or the beginning of one, at its two blanks, and refuses what
 // cannot be the beginning of any.
