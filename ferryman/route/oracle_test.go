@@ -3,7 +3,6 @@ package route_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,24 +16,39 @@ import (
 // The reference: how upstreams read paths, written the slow and obvious way, with nothing in common with
 // the code under test.
 
-var (
-	escape     = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	unreserved = regexp.MustCompile(`^[A-Za-z0-9._~-]$`)
-	slashes    = regexp.MustCompile(`/+`)
-)
-
-// decoded is the path after RFC 3986 sections 6.2.2.1 and 6.2.2.2: case and percent-encoding.
+// decoded is the path after RFC 3986 sections 6.2.2.1 and 6.2.2.2: case and percent-encoding. Malformed
+// escapes stay as they are.
 func decoded(path string) string {
-	return escape.ReplaceAllStringFunc(path, func(e string) string {
-		c, _ := strconv.ParseUint(e[1:], 16, 8)
-		if unreserved.MatchString(string(rune(c))) {
-			return string(rune(c))
+	parts := strings.Split(path, "%")
+	for i, part := range parts[1:] {
+		c, err := strconv.ParseUint(part[:min(2, len(part))], 16, 8)
+		switch {
+		case err != nil || len(part) < 2:
+			parts[i+1] = "%" + part
+		case strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", rune(c)):
+			parts[i+1] = string(rune(c)) + part[2:]
+		default:
+			parts[i+1] = "%" + strings.ToUpper(part[:2]) + part[2:]
 		}
-		return strings.ToUpper(e)
-	})
+	}
+	return strings.Join(parts, "")
 }
 
-func merged(path string) string { return slashes.ReplaceAllString(path, "/") }
+func malformed(path string) bool {
+	for _, part := range strings.Split(path, "%")[1:] {
+		if _, err := strconv.ParseUint(part[:min(2, len(part))], 16, 8); err != nil || len(part) < 2 {
+			return true
+		}
+	}
+	return false
+}
+
+func merged(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return path
+}
 
 // withoutDots is the path after RFC 3986 section 5.2.4.
 func withoutDots(in string) string {
@@ -79,7 +93,7 @@ func doubtful(prefixes []string, path string) bool {
 		return false
 	}
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, `\#`) || strings.Contains(path, "%00") ||
-		strings.Contains(escape.ReplaceAllString(path, ""), "%") {
+		malformed(path) {
 		return true
 	}
 	for segment := range strings.SplitSeq(path, "/") {
@@ -144,7 +158,7 @@ func TestTable_UpstreamAndRouteNeverDisagree(t *testing.T) {
 			}
 		}
 		random := rand.New(rand.NewPCG(15, 191))
-		for range 20_000 {
+		for range 10_000 {
 			path := "/"
 			for range random.IntN(9) {
 				// Half of the tokens are those that make interesting paths.
