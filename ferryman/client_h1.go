@@ -217,21 +217,26 @@ const (
 	lingerBytes = 64 << 20
 )
 
-// linger closes in a way that lets the client read the reply to its end: the sending side first,
-// then what the client still sends is thrown away for a while (RFC 9112 section 9.6).
+// linger closes in a way that lets the client read the reply to its end.
 func (c *clientH1) linger() {
-	c.in.Release()
-	if half, ok := c.conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-		return
-	}
 	limit := lingerTime
 	if c.p.clients.draining.Load() {
 		limit = time.Second
 	}
-	c.conn.SetReadDeadline(c.ex.Now().Add(limit))
-	for n := 0; n < lingerBytes; n += c.in.Buffered() {
-		c.in.Discard(c.in.Buffered())
-		if c.in.Fill() != nil {
+	linger(&c.in, c.conn, c.ex.Now().Add(limit))
+}
+
+// linger ends the sending side, then what the client still sends is thrown away until a deadline or
+// its own end: a close with bytes unread would destroy what it has not read yet (RFC 9112 section 9.6).
+func linger(in *h1.Reader, conn net.Conn, until time.Time) {
+	in.Release()
+	if half, ok := conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+		return
+	}
+	conn.SetReadDeadline(until)
+	for n := 0; n < lingerBytes; n += in.Buffered() {
+		in.Discard(in.Buffered())
+		if in.Fill() != nil {
 			return
 		}
 	}

@@ -1,14 +1,285 @@
 package ferryman
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
+	"sync"
+	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-func (p *Proxy) serveH2(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
-	p.clients.remove(entry)
-	conn.Close()
+// clientH2 is one HTTP/2 client connection (RFC 9113). One goroutine reads its frames, which
+// golang.org/x/net/http2 parses; every stream is an exchange on a goroutine of its own. What there is
+// to send is appended under the lock and sent by whoever comes first, for all. The reader itself
+// never sends, so that it notices a client that goes away even while that one reads nothing.
+type clientH2 struct {
+	p       *Proxy
+	ex      netloop.Executor
+	raw     netloop.Conn // the socket
+	conn    net.Conn     // the socket, or TLS above it
+	from    origin       // without a request
+	entry   *client
+	running sync.WaitGroup // the streams
+
+	// What follows belongs to the reader.
+	in       h1.Reader
+	frames   *http2.Framer
+	begun    bool // a byte of the current frame has come
+	payload  bool // the current frame is DATA
+	deadline readLimit
+	gap      bool // the client has left stream numbers out
+	wasted   int  // streams that were reset or refused lately
+	forgiven time.Time
+
+	mu       sync.Mutex // guards what follows, and what the streams say it does
+	streams  map[uint32]*streamH2
+	open     int        // streams that count against the limit
+	last     uint32     // the highest stream that the client has opened
+	idle     time.Time  // since when there is no stream
+	leaving  bool       // the first GOAWAY is out
+	parted   bool       // the last GOAWAY is out: no new stream is served
+	over     bool       // the reader is to end
+	cuts     [64]uint32 // the last streams that ferryman reset
+	nextCut  int
+	received flow
+	outgoing
 }
 
-func (p *Proxy) handOver(c *clientH1) bool { return false }
+// readLimit is what the read deadline stands for.
+type readLimit uint8
+
+const (
+	noLimit readLimit = iota
+	idleLimit
+	frameLimit
+)
+
+const (
+	maxStreams   = 250
+	streamWindow = 256 << 10 // bytes of a request's body that may wait for the upstream
+	connWindow   = 1 << 20   // the same for all streams together
+	// What http2 counts is 32 bytes a field more than the codec, which decides.
+	maxHeaderList = h1.MaxHead + 32*(h1.MaxFields+8)
+	directRead    = 4 << 10 // reads of this size go past the buffer
+)
+
+func newClientH2(p *Proxy, ex netloop.Executor, raw netloop.Conn, conn net.Conn) *clientH2 {
+	c := &clientH2{p: p, ex: ex, raw: raw, conn: conn, from: originOf(raw, conn),
+		streams: make(map[uint32]*streamH2), idle: ex.Now(), received: flow{left: connWindow}}
+	c.turn.L = &c.mu
+	c.window, c.initial = http2InitialWindow, http2InitialWindow
+	c.in.Reset(awaiter(raw, conn))
+	c.frames = http2.NewFramer(nil, c)
+	c.frames.SetReuseFrames()
+	c.frames.SetMaxReadFrameSize(maxFrame)
+	c.frames.MaxHeaderListSize = maxHeaderList
+	c.frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	return c
+}
+
+// serveH2 serves a connection whose client chose HTTP/2 in the TLS handshake.
+func (p *Proxy) serveH2(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
+	c := newClientH2(p, ex, raw, conn)
+	c.entry = entry
+	p.clients.mu.Lock()
+	entry.drain = c.drain
+	p.clients.mu.Unlock()
+	if p.clients.draining.Load() {
+		c.drain()
+	}
+	c.serve()
+}
+
+// handOver goes on with a plaintext connection on which an HTTP/2 preface has come, on goroutines.
+func (p *Proxy) handOver(h *clientH1) bool {
+	plain, err := h.raw.Detach()
+	if err != nil {
+		return false
+	}
+	raw := p.goroutines.Adopt(plain)
+	c := newClientH2(p, p.goroutines, raw, raw)
+	c.in, h.in = h.in, h1.Reader{}
+	c.in.Follow(raw)
+	c.entry = &client{close: raw.Abort, cut: raw.Abort, drain: c.drain}
+	if !p.clients.add(c.entry, 0) { // the old entry stood for the same connection
+		c.in.Release()
+		raw.Close()
+		return true
+	}
+	p.goroutines.Go(c.serve)
+	return true
+}
+
+func (c *clientH2) serve() {
+	defer c.p.clients.remove(c.entry)
+	c.leave(c.read())
+}
+
+// read takes frames until the connection is at its end, and returns why.
+func (c *clientH2) read() error {
+	c.mu.Lock()
+	c.greet()
+	c.flushLocked()
+	c.mu.Unlock()
+	var preface [len(http2.ClientPreface)]byte
+	if _, err := io.ReadFull(c, preface[:]); err != nil {
+		return err
+	}
+	if string(preface[:]) != http2.ClientPreface {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	for first := true; ; first = false {
+		if err := c.frame(first); err != nil {
+			return err
+		}
+		c.begun, c.payload = false, false
+	}
+}
+
+// Read is where the frames' bytes come from. It ends what trickles and what is idle.
+func (c *clientH2) Read(p []byte) (int, error) {
+	for c.in.Buffered() == 0 {
+		c.kick()
+		c.arm()
+		n, err := 0, error(nil)
+		if len(p) >= directRead {
+			n, err = c.conn.Read(p)
+		} else {
+			err = c.in.Fill()
+		}
+		switch {
+		case n > 0:
+			return n, nil
+		case err != nil && !(errors.Is(err, os.ErrDeadlineExceeded) && c.patient()):
+			return 0, err
+		}
+	}
+	n := copy(p, c.in.Peek())
+	c.in.Discard(n)
+	c.begun = true
+	return n, nil
+}
+
+// arm sets the read deadline. A frame that has begun, and the CONTINUATIONs that it needs, must be
+// there after headLimit, however they trickle. DATA may take longer: that is for the streams to judge.
+func (c *clientH2) arm() {
+	wanted, d := idleLimit, c.p.snapshot.Load().config.ClientIdleTimeout
+	if c.begun && !c.payload {
+		wanted, d = frameLimit, c.p.headLimit
+	}
+	if c.deadline == wanted {
+		return
+	}
+	c.deadline = wanted
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.conn.SetReadDeadline(c.ex.Now().Add(d))
+	}
+}
+
+// patient reports whether the read deadline passed without a reason to end. It is moved then, and
+// not with each request.
+func (c *clientH2) patient() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, rest := c.ex.Now(), c.p.snapshot.Load().config.ClientIdleTimeout
+	if len(c.streams) == 0 {
+		rest -= now.Sub(c.idle)
+	}
+	if c.over || c.deadline == frameLimit || rest <= 0 {
+		return false
+	}
+	c.conn.SetReadDeadline(now.Add(rest))
+	return true
+}
+
+const (
+	partingPause = 300 * time.Millisecond // how long the first goodbye waits for its echo
+	partingTime  = 500 * time.Millisecond // how long the client may take to close after the last
+)
+
+// parting is what the PING between the two goodbyes carries.
+var parting = [8]byte{'f', 'e', 'r', 'r', 'y', 'm', 'a', 'n'}
+
+// drain says goodbye in two steps (RFC 9113 section 6.8): what the client sends before it has heard
+// the first one is still served. The answer to a PING tells when it has, a timer where none comes.
+func (c *clientH2) drain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leaving {
+		return
+	}
+	c.leaving = true
+	c.say(http2.FrameGoAway, 0, 0, 1<<31-1, uint32(http2.ErrCodeNo))
+	c.ping(0, parting)
+	c.p.goroutines.Go(c.flush)
+	time.AfterFunc(partingPause, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.part()
+		c.p.goroutines.Go(c.flush)
+	})
+}
+
+// part says the last goodbye. It needs the lock.
+func (c *clientH2) part() {
+	if c.parted {
+		return
+	}
+	c.leaving, c.parted = true, true
+	c.say(http2.FrameGoAway, 0, 0, c.last, uint32(http2.ErrCodeNo))
+	if len(c.streams) == 0 {
+		c.hangUp()
+	}
+}
+
+// hangUp makes the reader end. It needs the lock.
+func (c *clientH2) hangUp() {
+	c.over = true
+	c.conn.SetReadDeadline(time.Unix(1, 0))
+}
+
+// leave ends the connection: what is under way is dropped, and the client hears why.
+func (c *clientH2) leave(err error) {
+	code, heard := reasonFor(err)
+	c.mu.Lock()
+	for _, s := range c.streams {
+		s.cancel()
+	}
+	if heard && !(c.parted && code == http2.ErrCodeNo) {
+		c.say(http2.FrameGoAway, 0, 0, c.last, uint32(code))
+	}
+	c.conn.SetWriteDeadline(c.ex.Now().Add(partingTime))
+	c.flushLocked()
+	for c.writing {
+		c.turn.Wait()
+	}
+	c.breakOff(net.ErrClosed)
+	c.mu.Unlock()
+	if heard {
+		linger(&c.in, c.conn, c.ex.Now().Add(partingTime))
+	}
+	c.in.Release()
+	c.conn.Close()
+	c.running.Wait()
+}
+
+// reasonFor turns the end of the reader into the code of a GOAWAY. heard: there is somebody left.
+func reasonFor(err error) (code http2.ErrCode, heard bool) {
+	var broken http2.ConnectionError
+	switch {
+	case errors.As(err, &broken):
+		return http2.ErrCode(broken), true
+	case errors.Is(err, http2.ErrFrameTooLarge), errors.Is(err, io.ErrUnexpectedEOF):
+		return http2.ErrCodeFrameSize, true
+	}
+	return http2.ErrCodeNo, errors.Is(err, os.ErrDeadlineExceeded)
+}

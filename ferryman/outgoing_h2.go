@@ -1,0 +1,247 @@
+package ferryman
+
+import (
+	"encoding/binary"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+const (
+	http2InitialWindow = 65535
+	maxWindow          = 1<<31 - 1
+	maxFrame           = 16 << 10 // payload of a frame, both ways: what every peer must take
+	maxWaiting         = 15 << 10 // bytes that may wait before a response waits, too
+	maxUnheard         = 64 << 10 // bytes that may wait before a client that does not read is cut off
+)
+
+// flow is a window that the client may fill (RFC 9113 section 5.2).
+type flow struct {
+	left int64 // what the client may still send
+	owed int64 // what was used up and is not given back yet
+}
+
+// outgoing is what waits to be sent on a connection. All of it is guarded by the connection's lock.
+type outgoing struct {
+	pending []byte    // whole frames; borrowed from outlets while there are any
+	urgent  bool      // nobody but the reader knows of some of them
+	writing bool      // somebody is sending; who comes meanwhile only appends
+	broken  error     // sending is over
+	primed  bool      // a header block was sent
+	window  int64     // what the client takes of all streams together
+	initial int64     // what it takes of a new stream
+	turn    sync.Cond // room or window for one who waits
+}
+
+// frameHead appends the head of a frame with n bytes of payload.
+func frameHead(dst []byte, n int, t http2.FrameType, flags http2.Flags, id uint32) []byte {
+	dst = append(dst, byte(n>>16), byte(n>>8), byte(n), byte(t), byte(flags))
+	return binary.BigEndian.AppendUint32(dst, id)
+}
+
+func (c *clientH2) buffer() []byte {
+	if c.pending == nil {
+		return outlets.Get().(*[outletSize]byte)[:0]
+	}
+	return c.pending
+}
+
+// say appends a small frame. A client that causes many and reads none is cut off.
+func (c *clientH2) say(t http2.FrameType, flags http2.Flags, id uint32, words ...uint32) {
+	if c.broken != nil {
+		return
+	}
+	if len(c.pending) > maxUnheard {
+		c.breakOff(errUnheard)
+		c.raw.Abort()
+		return
+	}
+	c.pending = frameHead(c.buffer(), 4*len(words), t, flags, id)
+	for _, w := range words {
+		c.pending = binary.BigEndian.AppendUint32(c.pending, w)
+	}
+	c.urgent = true
+}
+
+// greet appends the server's preface (RFC 9113 section 3.4).
+func (c *clientH2) greet() {
+	c.pending = frameHead(c.buffer(), 24, http2.FrameSettings, 0, 0)
+	for _, s := range []http2.Setting{
+		{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
+		{ID: http2.SettingInitialWindowSize, Val: streamWindow},
+		{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderList},
+		{ID: http2.SettingNoRFC7540Priorities, Val: 1},
+	} {
+		c.pending = binary.BigEndian.AppendUint16(c.pending, uint16(s.ID))
+		c.pending = binary.BigEndian.AppendUint32(c.pending, s.Val)
+	}
+	c.say(http2.FrameWindowUpdate, 0, 0, connWindow-http2InitialWindow)
+}
+
+// flush sends what waits.
+func (c *clientH2) flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.flushLocked()
+}
+
+// maxRounds is how often one goroutine sends for the others before one of its own is found for it.
+const maxRounds = 4
+
+// flushLocked sends what waits, unless somebody is at it already, who will take it along.
+func (c *clientH2) flushLocked() error {
+	for round := 0; len(c.pending) > 0 && !c.writing && c.broken == nil; round++ {
+		if round == maxRounds {
+			c.ex.Go(c.flush)
+			break
+		}
+		b := c.pending
+		c.pending, c.urgent, c.writing = nil, false, true
+		c.mu.Unlock()
+		o := outlet{ex: c.ex, conn: c.conn, stall: c.p.snapshot.Load().config.BodyIdleTimeout}
+		err := o.write(b)
+		if cap(b) == outletSize {
+			outlets.Put((*[outletSize]byte)(b[:outletSize]))
+		}
+		c.mu.Lock()
+		c.writing = false
+		if err != nil {
+			c.breakOff(err)
+			c.raw.Abort()
+		}
+		c.turn.Signal()
+	}
+	return c.broken
+}
+
+// kick has somebody else send what the reader has appended.
+func (c *clientH2) kick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.urgent && !c.writing && c.broken == nil {
+		c.ex.Go(c.flush)
+	}
+}
+
+// breakOff ends sending. It needs the lock.
+func (c *clientH2) breakOff(err error) {
+	if c.broken == nil {
+		c.broken = err
+	}
+	c.pending = nil
+	c.turn.Broadcast()
+	for _, s := range c.streams {
+		s.wake.Broadcast()
+	}
+}
+
+// claim waits until the stream may send, and returns how much of n bytes of payload. n is 0 for a
+// head, which needs no window.
+func (s *streamH2) claim(n int) (int, error) {
+	c := s.c
+	defer c.turn.Signal() // there may be more to be had
+	for {
+		waits := &c.turn
+		switch {
+		case c.broken != nil:
+			return 0, c.broken
+		case s.lost:
+			return 0, errClientGone
+		case n > 0 && s.window <= 0:
+			waits = &s.wake
+		case n > 0 && c.window <= 0, len(c.pending) > maxWaiting:
+		case n > 0:
+			return int(min(int64(n), s.window, c.window, maxFrame)), nil
+		default:
+			return 0, nil
+		}
+		var err error
+		if len(c.pending) > 0 && !c.writing {
+			err = c.flushLocked() // which lets go of the lock: look again
+		} else {
+			err = s.wait(waits)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// wait waits for cond, which needs the connection's lock, as long as a body may pause.
+func (s *streamH2) wait(cond *sync.Cond) error {
+	limit := s.e.snap.config.BodyIdleTimeout
+	if limit == 0 {
+		cond.Wait()
+		return nil
+	}
+	late := false
+	timer := time.AfterFunc(limit, func() {
+		s.c.mu.Lock()
+		defer s.c.mu.Unlock()
+		late = true
+		cond.Broadcast()
+	})
+	defer timer.Stop()
+	cond.Wait()
+	if late {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// appendHeaders appends a header block as HEADERS and CONTINUATION frames. Nothing may come between
+// them. block begins with a byte to spare.
+func (s *streamH2) appendHeaders(block []byte, last bool) error {
+	c := s.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := s.claim(0); err != nil {
+		return err
+	}
+	// The encoder has no dynamic table, and says so before its first use of one: no later change of
+	// the limit concerns it (RFC 7541 section 4.2).
+	block[0] = noDynamicTable
+	if c.primed {
+		block = block[1:]
+	}
+	c.primed = true
+	t, flags := http2.FrameHeaders, http2.Flags(0)
+	if last {
+		flags = http2.FlagHeadersEndStream
+		s.endSent()
+	}
+	for more := true; more; t, flags = http2.FrameContinuation, 0 {
+		n := min(len(block), maxFrame)
+		if more = n < len(block); !more {
+			flags |= http2.FlagHeadersEndHeaders
+		}
+		c.pending = append(frameHead(c.buffer(), n, t, flags, s.id), block[:n]...)
+		block = block[n:]
+	}
+	return nil
+}
+
+// appendData sends payload as DATA frames as the windows allow; last ends the stream with it.
+func (s *streamH2) appendData(b []byte, last bool) error {
+	c := s.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for first := true; first || len(b) > 0; first = false {
+		n, err := s.claim(len(b))
+		if err != nil {
+			return err
+		}
+		flags := http2.Flags(0)
+		if last && n == len(b) {
+			flags = http2.FlagDataEndStream
+			s.endSent()
+		}
+		c.pending = append(frameHead(c.buffer(), n, http2.FrameData, flags, s.id), b[:n]...)
+		s.window -= int64(n)
+		c.window -= int64(n)
+		b = b[n:]
+	}
+	return c.flushLocked()
+}

@@ -1,0 +1,238 @@
+package ferryman
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/upstream"
+)
+
+// streamH2 is one HTTP/2 stream: the front of an exchange and the body of its request. It is
+// borrowed for the stream and serves many.
+type streamH2 struct {
+	e      exchange
+	req    h1.Request
+	strand func() // run
+	c      *clientH2
+	id     uint32
+	origin
+	fields  []hpack.HeaderField
+	cropped bool   // fields are not all that came
+	bare    bool   // the head came with END_STREAM
+	raw     []byte // the head as HTTP/1.1, which the fields of req refer to
+	out     outlet // the payload of the response
+	sink    sink
+
+	// What follows is guarded by the connection's lock.
+	wake     sync.Cond // a change of what is below
+	window   int64     // what the client takes
+	received flow
+	in       []byte        // the request's body as far as it has come and was not read
+	read     int           // bytes of in that were read
+	taken    int64         // bytes of the body that were read
+	declared int64         // its Content-Length, -1: none
+	ended    bool          // the client has ended its side
+	stopped  bool          // the exchange wants no more of the body
+	finished bool          // the body was read to its end
+	lost     bool          // reset by either side, or the connection is lost
+	sent     bool          // END_STREAM was sent
+	counts   bool          // against the limit
+	code     http2.ErrCode // of the reset that a stream without an end gets
+	victim   *upstream.Conn
+}
+
+var (
+	errUnheard    = errors.New("the client does not read")
+	errBodyLength = &h1.Error{Status: 400, Cause: "body unlike its Content-Length"}
+)
+
+var streamsH2 sync.Pool
+
+// borrowStream makes a stream of the HEADERS that open it. It needs the connection's lock.
+func borrowStream(c *clientH2, f *http2.MetaHeadersFrame) *streamH2 {
+	s, _ := streamsH2.Get().(*streamH2)
+	if s == nil {
+		s = new(streamH2)
+		s.strand, s.sink.s = s.run, s
+	}
+	s.c, s.id, s.origin = c, f.StreamID, c.from
+	s.fields, s.cropped, s.bare = f.Fields, f.Truncated, f.StreamEnded()
+	s.wake.L = &c.mu
+	s.window, s.received = c.initial, flow{left: streamWindow}
+	s.in, s.read, s.taken, s.declared = s.in[:0], 0, 0, -1
+	s.ended, s.counts, s.code = s.bare, true, http2.ErrCodeInternal
+	s.stopped, s.finished, s.lost, s.sent = false, false, false, false
+	return s
+}
+
+// run serves the stream.
+func (s *streamH2) run() {
+	defer s.finish()
+	e, c := &s.e, s.c
+	e.prepare(c.p, c.ex, c.p.snapshot.Load(), s, s)
+	s.origin.req = &s.req
+	s.out.reset(c.ex, &s.sink, 0)
+	if f := s.readHead(); f != nil {
+		if f.status != 0 {
+			c.p.countReply(nil, f)
+			s.reply(f, 0)
+		}
+		return
+	}
+	e.run()
+}
+
+// finish ends the stream, panics included: who has not ended its side is reset.
+func (s *streamH2) finish() {
+	c := s.c
+	s.out.release()
+	c.mu.Lock()
+	c.giveBack(int64(len(s.in) - s.read))
+	switch {
+	case s.lost:
+	case !s.sent:
+		c.reset(s.id, s.code)
+	case !s.ended: // RFC 9113 section 8.1: the rest of the body is not needed
+		c.reset(s.id, http2.ErrCodeNo)
+	}
+	delete(c.streams, s.id)
+	s.discount()
+	if len(c.streams) == 0 {
+		c.idle = c.ex.Now()
+		c.entry.state.Store(clientIdle)
+		if c.parted {
+			c.hangUp()
+		}
+	}
+	_ = c.flushLocked()
+	c.mu.Unlock()
+	s.victim, s.fields = nil, nil
+	if cap(s.in) > maxScratch {
+		s.in = nil
+	}
+	if cap(s.raw) > maxScratch {
+		s.raw = nil
+	}
+	if cap(s.e.head) > maxScratch {
+		s.e.head = nil
+	}
+	streamsH2.Put(s)
+	c.running.Done()
+}
+
+// endSent notes the end of the response.
+func (s *streamH2) endSent() {
+	s.sent = true
+	if s.ended {
+		s.discount()
+	}
+}
+
+// discount makes room for another stream: the client may open one as soon as it has seen the end.
+func (s *streamH2) discount() {
+	if s.counts {
+		s.counts = false
+		s.c.open--
+	}
+}
+
+// cancel drops what the stream is about: nobody waits for it any more. It needs the lock.
+func (s *streamH2) cancel() {
+	s.lost = true
+	if s.victim != nil {
+		s.victim.Abort()
+	}
+	s.wake.Broadcast()
+	s.c.turn.Broadcast()
+}
+
+// The request's body.
+
+// ready tells how many bytes of the body can be read, or how it has ended. A body must be as long as
+// declared: its last byte waits for the client's end of the stream, lest the upstream take for whole
+// what turns out to be malformed (RFC 9113 section 8.1.1).
+func (s *streamH2) ready() (int, error) {
+	n := len(s.in) - s.read
+	come := s.taken + int64(n)
+	switch {
+	case s.lost, s.stopped:
+		return 0, errClientGone
+	case s.declared >= 0 && (come > s.declared || s.ended && come < s.declared):
+		return 0, errBodyLength
+	case s.ended && n == 0:
+		return 0, io.EOF
+	case s.declared >= 0 && !s.ended && come == s.declared:
+		return max(0, n-1), nil
+	}
+	return n, nil
+}
+
+// Started reports whether Read will not block.
+func (s *streamH2) Started() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	n, err := s.ready()
+	return n > 0 || err != nil
+}
+
+// Done reports whether the body was read to its end.
+func (s *streamH2) Done() bool { return s.finished }
+
+// Await blocks until Read will not.
+func (s *streamH2) Await() error {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	for {
+		if n, err := s.ready(); n > 0 || err != nil {
+			return nil
+		}
+		if err := s.wait(&s.wake); err != nil {
+			return err
+		}
+	}
+}
+
+// Read takes what has come of the body, and lets the client send as much again.
+func (s *streamH2) Read(p []byte) (int, error) {
+	if err := s.Await(); err != nil {
+		return 0, err
+	}
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	n, err := s.ready()
+	if err != nil {
+		s.finished = err == io.EOF
+		return 0, err
+	}
+	n = copy(p, s.in[s.read:s.read+n])
+	s.read += n
+	s.taken += int64(n)
+	if s.read == len(s.in) {
+		s.in, s.read = s.in[:0], 0
+		s.finished = s.ended && (s.declared < 0 || s.taken == s.declared)
+	}
+	s.used(n)
+	return n, s.c.flushLocked()
+}
+
+// used counts n bytes of the body, or of its padding, as read.
+func (s *streamH2) used(n int) {
+	s.c.giveBack(int64(n))
+	f := &s.received
+	if f.owed += int64(n); f.owed >= streamWindow/4 && !s.ended {
+		s.c.say(http2.FrameWindowUpdate, 0, s.id, uint32(f.owed))
+		f.left, f.owed = f.left+f.owed, 0
+	}
+}
+
+func (s *streamH2) stopBody() {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.stopped = true
+	s.wake.Broadcast()
+}
