@@ -34,14 +34,19 @@ func (h *Head) framing(otherwise Framing) (Framing, int64) {
 		return Chunked, 0
 	case h.length > 0:
 		return Length, h.length
-	case h.length == 0:
+	case h.hasLength:
 		return None, 0
 	}
 	return otherwise, 0
 }
 
 // DeclaredLength is the value of Content-Length, or -1.
-func (h *Head) DeclaredLength() int64 { return h.length }
+func (h *Head) DeclaredLength() int64 {
+	if !h.hasLength {
+		return -1
+	}
+	return h.length
+}
 
 // DeclaresChunked reports a Transfer-Encoding.
 func (h *Head) DeclaresChunked() bool { return h.codings > 0 }

@@ -6,7 +6,6 @@
 //
 //	in := h1.NewReader(conn)
 //	var req h1.Request
-//	req.Reset()
 //	for done := false; !done; {
 //		if err := in.Fill(); err != nil { ... }
 //		if done, err = in.Request(&req); err != nil { ... } // an *h1.Error names the status

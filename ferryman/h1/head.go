@@ -20,16 +20,17 @@ type Head struct {
 	scan   int    // from pos to here there is no line end
 	begun  bool   // the start line was read; a trailer section has none and frames nothing
 
-	length  int64 // Content-Length, -1: none
-	codings int   // Transfer-Encoding lines
-	minor   byte  // HTTP/1.minor, 0 or 1
+	length    int64
+	hasLength bool // Content-Length is there
+	codings   int  // Transfer-Encoding lines
+	old       bool // HTTP/1.0
 
 	options                       []span // Connection members other than those below
 	optClose, optKeep, optUpgrade bool
 }
 
 func (h *Head) reset() {
-	*h = Head{Fields: h.Fields[:0], options: h.options[:0], length: -1, minor: 1}
+	*h = Head{Fields: h.Fields[:0], options: h.options[:0]}
 }
 
 // Bytes returns a part of the head.
@@ -42,7 +43,7 @@ func (h *Head) Name(f *Field) []byte { return h.raw[f.Start:f.NameEnd] }
 func (h *Head) ValueOf(f *Field) []byte { return h.raw[f.Value:f.ValueEnd] }
 
 // Old reports HTTP/1.0.
-func (h *Head) Old() bool { return h.minor == 0 }
+func (h *Head) Old() bool { return h.old }
 
 // Close reports whether the sender will not keep the connection (RFC 9112 section 9.3).
 func (h *Head) Close() bool { return h.optClose || h.Old() && !h.optKeep }
@@ -116,14 +117,14 @@ func (h *Head) field(line []byte, start uint32) error {
 func (h *Head) note(f *Field, value []byte) error {
 	switch f.Kind {
 	case ContentLength:
-		if h.length >= 0 {
+		if h.hasLength {
 			return errRepeatedLen
 		}
 		n, ok := decimal(value)
 		if !ok {
 			return errLength
 		}
-		h.length = n
+		h.length, h.hasLength = n, true
 	case TransferEncoding:
 		h.codings++
 		if h.codings > 1 || !foldEqual(value, "chunked") {
@@ -184,7 +185,7 @@ func (h *Head) dropNamed() {
 // framed checks what no message may have: a length beside a coding, a coding in HTTP/1.0.
 func (h *Head) framed() error {
 	switch {
-	case h.codings > 0 && h.length >= 0:
+	case h.codings > 0 && h.hasLength:
 		return errLengthCoding
 	case h.codings > 0 && h.Old():
 		return errOldCoding

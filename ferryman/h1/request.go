@@ -24,7 +24,7 @@ type Request struct {
 // Reset prepares r for the next head.
 func (r *Request) Reset() {
 	r.Head.reset()
-	*r = Request{Head: r.Head, MaxForwards: -1}
+	*r = Request{Head: r.Head}
 }
 
 // Method returns the method as it came; it is case-sensitive.
@@ -90,6 +90,7 @@ func (r *Request) Parse(b []byte) (int, error) {
 // finish checks what only the whole head can tell.
 func (r *Request) finish() error {
 	upgrade := false
+	r.MaxForwards = -1
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		if f.Kind == Other {
@@ -133,7 +134,7 @@ func (r *Request) finish() error {
 	if r.host.to == 0 {
 		r.host = r.hostField
 	}
-	r.Bodiless = r.length < 0 && r.codings == 0
+	r.Bodiless = !r.hasLength && r.codings == 0
 	r.Continue = r.Continue && (r.length > 0 || r.codings > 0)
 	r.Upgrade = upgrade && r.optUpgrade && !r.Old()
 	return r.framed()

@@ -61,7 +61,7 @@ func (r *Response) statusLine(line []byte) error {
 		return errStatusLine
 	}
 	if line[7] == '0' {
-		r.minor = 0
+		r.old = true
 	}
 	for _, c := range line[9:12] {
 		if c < '0' || c > '9' {

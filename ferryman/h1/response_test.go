@@ -87,3 +87,14 @@ func TestRequest_ResetForgetsEverything(t *testing.T) {
 		require.Equal(t, outcomeOfRequest(fresh, len(input), nil), outcomeOfRequest(r, n, err))
 	}
 }
+
+func TestHead_ZeroValueIsReady(t *testing.T) {
+	for _, input := range []string{with("Content-Length: 5\r\n"), with(), curlHead} {
+		var r h1.Request
+		n, err := r.Parse([]byte(input))
+		require.Equal(t, outcomeOfRequest(request(t, input), n, nil), outcomeOfRequest(&r, n, err))
+	}
+	var r h1.Response
+	n, err := r.Parse([]byte(responseHead))
+	require.Equal(t, outcomeOfResponse(response(t, responseHead), n, nil), outcomeOfResponse(&r, n, err))
+}

@@ -81,7 +81,7 @@ func (r *Request) requestLine(line []byte, at uint32) error {
 		return errVersionMajor
 	}
 	if version[7] == '0' {
-		r.minor = 0
+		r.old = true
 	}
 	r.method = span{at, at + uint32(len(method))}
 	switch string(method) {
