@@ -146,7 +146,7 @@ func badHostPort(addr string) string {
 	switch {
 	case err == nil && (host == ip.String() && ip.Is4() || host == "["+ip.String()+"]" && ip.Is6() && ip.Zone() == ""):
 		return ""
-	case strings.Trim(host, "0123456789.") != "" && strings.TrimFunc(host, isName) == "" && !strings.Contains(host, ".."):
+	case strings.Trim(host, "0123456789.") != "" && strings.TrimFunc(host, isName) == "" && !strings.Contains("."+host, ".."):
 		return ""
 	}
 	return "must have a host that is a name, an IPv4 address, or an IPv6 address in short form and brackets"

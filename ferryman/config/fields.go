@@ -18,7 +18,8 @@ type field struct {
 	number
 }
 
-// A number's zero says what 0 means. If it is empty, 0 is not allowed.
+// A number has bounds; zero says what 0 means, and where it is empty, 0 is not allowed. All
+// numbers of min 1 are whole, all others are seconds.
 type number struct {
 	min, max float64
 	zero     string
@@ -56,10 +57,12 @@ func (n number) ok(v float64) bool {
 	return v >= n.min && v <= n.max || v == 0 && n.zero != ""
 }
 
+func (n number) whole() bool { return n.min >= 1 }
+
 func (n number) want() string {
-	what, or := "a whole number", ""
-	if n.min == seconds.min {
-		what = "a number of seconds"
+	what, or := "a number of seconds", ""
+	if n.whole() {
+		what = "a whole number"
 	}
 	if n.zero != "" {
 		or = ", or 0 for " + n.zero
@@ -70,19 +73,15 @@ func (n number) want() string {
 // store puts a value of the file into its field, or says what would be right.
 func (r *reader) store(key string, f field, v *unstable.Node, route *Route) {
 	num, ok := f.parse(v)
+	if !ok && f.max > 0 {
+		r.fail(key, "%s; it is %s", f.want(), show(v))
+		return
+	}
 	switch to := f.of(&r.c, route).(type) {
 	case *time.Duration:
-		if ok {
-			*to = time.Duration(math.Round(num * float64(time.Second)))
-			return
-		}
-		r.fail(key, "%s; it is %s", f.want(), show(v))
+		*to = time.Duration(math.Round(num * float64(time.Second)))
 	case *int:
-		if ok && v.Kind == unstable.Integer {
-			*to = int(num)
-			return
-		}
-		r.fail(key, "%s; it is %s", f.want(), show(v))
+		*to = int(num)
 	case *bool:
 		if v.Kind != unstable.Bool {
 			r.fail(key, "must be true or false, without quotes; it is %s", show(v))
@@ -100,15 +99,15 @@ func (r *reader) store(key string, f field, v *unstable.Node, route *Route) {
 	}
 }
 
+// parse reads a number that is ok.
 func (n number) parse(v *unstable.Node) (f float64, ok bool) {
-	text := strings.ReplaceAll(string(v.Data), "_", "")
-	var err error
-	switch v.Kind {
-	case unstable.Integer:
+	text, err := strings.ReplaceAll(string(v.Data), "_", ""), error(nil)
+	switch {
+	case v.Kind == unstable.Integer:
 		var i int64
 		i, err = strconv.ParseInt(text, 0, 64)
 		f = float64(i)
-	case unstable.Float:
+	case v.Kind == unstable.Float && !n.whole():
 		f, err = strconv.ParseFloat(text, 64)
 	default:
 		return 0, false

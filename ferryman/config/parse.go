@@ -13,7 +13,8 @@ import (
 )
 
 // A reader walks the syntax tree of a file instead of decoding it into a struct: that stops at
-// the first wrong type, and who mends a file wants to see everything that is wrong.
+// the first wrong type, and who mends a file wants to see everything that is wrong. The tree's
+// package promises no stable API; go.mod pins it.
 type reader struct {
 	report
 	c       Config
@@ -28,10 +29,10 @@ const elsewhere = "?"
 // opening matches a line that begins a table or sets a key.
 var opening = regexp.MustCompile(`(?m)^[ \t]*(?:\[\[?[ \t]*[A-Za-z]|([A-Za-z0-9_-]+)[ \t]*=)`)
 
-// Parse reads a configuration; name stands for the file in messages. The error, if any, is of
-// type Errors and holds all that is wrong.
+// Parse reads a configuration; name stands for the file in messages. CRLF and a byte order mark
+// are fine. The error, if any, is of type Errors and holds all that is wrong.
 func Parse(name string, data []byte) (Config, error) {
-	data = slices.Clip(bytes.TrimPrefix(data, []byte("\ufeff"))) // editors on Windows write this mark
+	data = slices.Clip(bytes.TrimPrefix(data, []byte("\ufeff")))
 	r := &reader{c: Default(), data: data, report: report{lines: map[string]int{}, bad: map[string]bool{}}}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return Config{}, Errors{{File: name, Line: 1 + bytes.Count(data[:i], []byte("\n")), Msg: "holds NUL bytes: save it as UTF-8 text"}}
