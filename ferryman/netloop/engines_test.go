@@ -1,62 +1,75 @@
 package netloop_test
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // patience is how long a test waits for what must happen; nothing waits that long if it does.
-const patience = 10 * time.Second
+const patience = 15 * time.Second
 
-// forEachEngine runs body over every engine of this system, on engines of its own that are
-// closed at the end.
-func forEachEngine(t *testing.T, body func(t *testing.T, e netloop.Engine)) {
+// engines returns a fresh one of every kind that this system has, by name.
+func engines(t testing.TB, o netloop.Options) map[string]netloop.Engine {
 	t.Helper()
-	forEachEngineWith(t, netloop.Options{}, body)
+	all := map[string]netloop.Engine{"goroutines": netloop.Goroutines(o)}
+	if runtime.GOOS == "linux" {
+		e, err := netloop.Loops(o)
+		require.NoError(t, err)
+		all["loops"] = e
+	}
+	for _, e := range all {
+		t.Cleanup(func() { e.Close() })
+	}
+	return all
 }
 
-func forEachEngineWith(t *testing.T, o netloop.Options, body func(t *testing.T, e netloop.Engine)) {
+// forEachEngine runs body over every engine of this system, with two loops where there are any.
+func forEachEngine(t *testing.T, body func(t *testing.T, e netloop.Engine)) {
 	t.Helper()
-	run := func(name string, e netloop.Engine) {
+	for name, e := range engines(t, netloop.Options{Loops: 2}) {
 		t.Run(name, func(t *testing.T) {
-			t.Cleanup(func() { e.Close() })
 			body(t, e)
+			require.NoError(t, e.Close())
 		})
 	}
-	run("goroutines", netloop.Goroutines(o))
-	if runtime.GOOS != "linux" {
-		return
-	}
-	o.Loops = 2
-	e, err := netloop.Loops(o)
+}
+
+// listen opens a listener on loopback.
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false)
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	run("loops", e)
+	t.Cleanup(func() { l.Close() })
+	return l
 }
 
 // serve has e serve a listener on loopback, and returns its address.
 func serve(t testing.TB, e netloop.Engine, handle func(netloop.Executor, netloop.Conn)) string {
 	t.Helper()
-	lc := net.ListenConfig{}
-	lc.SetMultipathTCP(false)
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := listen(t)
 	served := make(chan error, 1)
 	go func() { served <- e.Serve(l, handle) }()
 	t.Cleanup(func() {
+		l.Close()
 		e.Close()
-		require.NoError(t, <-served)
+		require.NoError(t, receive(t, served, "the end of Serve"))
 	})
 	return l.Addr().String()
 }
 
-// dial connects to a served address, with a deadline that ends a test that hangs.
+// dial connects to a served address as a client, with a deadline that ends a test that hangs.
 func dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -66,14 +79,76 @@ func dial(t testing.TB, addr string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
+// receive returns what comes over ch, and fails if nothing does.
+func receive[T any](t testing.TB, ch <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(patience):
+		t.Fatalf("waited too long for %s", what)
+	}
+	return v
+}
+
+// eventually waits for ok to become true.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	require.Eventually(t, ok, patience, time.Millisecond, what)
+}
+
+// on runs f as a strand of ex and waits until it has returned.
+func on(t testing.TB, ex netloop.Executor, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	ex.Post(func() {
+		defer close(done)
+		f()
+	})
+	receive(t, done, "a strand")
+}
+
+// result runs f as a strand of ex. What it returns can be received from the channel.
+func result[T any](ex netloop.Executor, f func() T) <-chan T {
+	ch := make(chan T, 1)
+	ex.Post(func() { ch <- f() })
+	return ch
+}
+
+// side is an accepted connection with its executor.
+type side struct {
+	ex   netloop.Executor
+	conn netloop.Conn
+}
+
+// pair returns an accepted connection and its client.
+func pair(t testing.TB, e netloop.Engine) (side, *net.TCPConn) {
+	t.Helper()
+	ch := make(chan side, 1)
+	addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) { ch <- side{ex, c} })
+	client := dial(t, addr)
+	return receive(t, ch, "an accepted connection"), client
+}
+
+// dialled returns a connection of ex and what accepted it: on another engine, of goroutines.
+func dialled(t testing.TB, ex netloop.Executor) (netloop.Conn, net.Conn) {
+	t.Helper()
+	l := listen(t)
+	var c netloop.Conn
+	var err error
+	on(t, ex, func() { c, err = ex.Dial(l.Addr().String(), patience) })
+	require.NoError(t, err)
+	far, err := l.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { far.Close() })
+	require.NoError(t, far.SetDeadline(time.Now().Add(patience)))
+	return c, far
+}
+
 // echo sends back what it receives.
 func echo(_ netloop.Executor, c netloop.Conn) {
 	defer c.Close()
 	b := make([]byte, 4096)
-	for {
-		if c.Await() != nil {
-			return
-		}
+	for c.Await() == nil {
 		n, err := c.Read(b)
 		if err != nil {
 			return
@@ -84,15 +159,30 @@ func echo(_ netloop.Executor, c netloop.Conn) {
 	}
 }
 
-func TestSmoke(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
-		addr := serve(t, e, echo)
-		c := dial(t, addr)
-		_, err := c.Write([]byte("hello"))
-		require.NoError(t, err)
-		b := make([]byte, 5)
-		_, err = io.ReadFull(c, b)
-		require.NoError(t, err)
-		require.Equal(t, "hello", string(b))
-	})
+// roundTrip has an echo server answer a message.
+func roundTrip(t testing.TB, c net.Conn, message string) {
+	t.Helper()
+	_, err := io.WriteString(c, message)
+	require.NoError(t, err)
+	b := make([]byte, len(message))
+	_, err = io.ReadFull(c, b)
+	require.NoError(t, err)
+	require.Equal(t, message, string(b))
+}
+
+// reset makes the client end its connection with a RST.
+func reset(t testing.TB, c *net.TCPConn) {
+	t.Helper()
+	require.NoError(t, c.SetLinger(0))
+	require.NoError(t, c.Close())
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) && errors.As(err, &ne) && ne.Timeout()
+}
+
+func assertClosed(t testing.TB, err error) {
+	t.Helper()
+	assert.ErrorIs(t, err, net.ErrClosed)
 }

@@ -148,6 +148,14 @@ func (c *goConn) Close() error {
 	return err
 }
 
+func (c *goConn) Reset() error {
+	if tcp, ok := c.base.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	c.base.Close()
+	return c.Close()
+}
+
 func (c *goConn) Detach() (net.Conn, error) {
 	if c.aborted.Load() {
 		return nil, net.ErrClosed

@@ -203,6 +203,13 @@ func (c *loopConn) Close() error {
 	return os.NewSyscallError("close", unix.Close(c.unhook()))
 }
 
+func (c *loopConn) Reset() error {
+	if c.fd >= 0 {
+		unix.SetsockoptLinger(c.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	}
+	return c.Close()
+}
+
 func (c *loopConn) Detach() (net.Conn, error) {
 	if err := c.usable(0); err != nil {
 		return nil, err

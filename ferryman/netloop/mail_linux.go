@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"encoding/binary"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,9 @@ type mail struct {
 	ended     bool
 }
 
+// wakeup is 1: nobody reads the eventfd, it only counts up, and must never be full.
+var wakeup = binary.NativeEndian.AppendUint64(nil, 1)
+
 // post has f called by the loop's goroutine, between strands. It returns false if the loop has
 // ended. It may be called from any goroutine.
 func (m *mail) post(f func()) bool {
@@ -27,7 +31,7 @@ func (m *mail) post(f func()) bool {
 	m.posted = append(m.posted, f)
 	if !m.signalled {
 		m.signalled = true
-		unix.Write(m.wakefd, []byte{7: 1}) // any number but 0 will do, in either byte order
+		unix.Write(m.wakefd, wakeup)
 	}
 	return true
 }

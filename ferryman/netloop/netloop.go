@@ -51,6 +51,9 @@ type Conn interface {
 	// is safe from any goroutine and may be called more than once. The owner must still Close.
 	Abort()
 
+	// Reset is a Close that the peer sees as a reset (RST): what it got is not all there was.
+	Reset() error
+
 	// CloseWrite ends the sending side (FIN) and leaves the other open.
 	CloseWrite() error
 

@@ -31,17 +31,17 @@ func send(fd int, b []byte) (int, syscall.Errno) {
 	}
 }
 
-// quiet reports whether a socket has nothing to read: no byte, no end of stream, no error.
-func quiet(fd int) bool {
-	var b [1]byte
-	_, e := recv(fd, b[:], unix.MSG_PEEK)
-	return e == unix.EAGAIN
-}
+// quiet reports whether a socket has nothing to read: no byte, no end of stream, no error. It asks
+// poll and not a peek, for a peek takes a reset away from the read that would have met it.
+func quiet(fd int) bool { return !polled(fd, unix.POLLIN) }
 
 // gone reports whether the peer of a socket has closed its sending side or reset it, whatever is
 // still unread.
-func gone(fd int) bool {
-	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLRDHUP}
+func gone(fd int) bool { return polled(fd, unix.POLLRDHUP) }
+
+// polled reports whether one of the events, an error or a hang-up is there.
+func polled(fd int, events int16) bool {
+	p := unix.PollFd{Fd: int32(fd), Events: events}
 	var now unix.Timespec
 	n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL,
 		uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)

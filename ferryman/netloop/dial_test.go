@@ -1,0 +1,174 @@
+package netloop_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
+)
+
+// executor returns one of e's.
+func executor(t *testing.T, e netloop.Engine) netloop.Executor {
+	s, _ := pair(t, e)
+	return s.ex
+}
+
+// attempt dials from ex.
+func attempt(ex netloop.Executor, addr string, timeout time.Duration) <-chan error {
+	return result(ex, func() error {
+		c, err := ex.Dial(addr, timeout)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	})
+}
+
+func TestDial_ConnectsByAddressAndByName(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		l := listen(t)
+		go netloop.Goroutines(netloop.Options{}).Serve(l, echo)
+		ex := executor(t, e)
+		port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+		for _, addr := range []string{"127.0.0.1:" + port, "localhost:" + port, "[::ffff:127.0.0.1]:" + port} {
+			for _, timeout := range []time.Duration{patience, 0, -1} {
+				on(t, ex, func() {
+					c, err := ex.Dial(addr, timeout)
+					if !assert.NoError(t, err, addr) {
+						return
+					}
+					defer c.Close()
+					assert.Equal(t, "127.0.0.1:"+port, c.RemoteAddr().String())
+					c.Write([]byte("hello"))
+					assert.NoError(t, c.Await())
+					b := make([]byte, 5)
+					_, err = io.ReadFull(c, b)
+					assert.NoError(t, err)
+					assert.Equal(t, "hello", string(b))
+				})
+			}
+		}
+	})
+}
+
+func TestDial_RefusedIsAnErrorLikeNets(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		l := listen(t)
+		l.Close()
+		port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+		ex := executor(t, e)
+		for _, host := range []string{"127.0.0.1", "localhost"} {
+			err := receive(t, attempt(ex, net.JoinHostPort(host, port), patience), "Dial")
+			require.ErrorIs(t, err, syscall.ECONNREFUSED)
+			var op *net.OpError
+			require.ErrorAs(t, err, &op)
+			require.Equal(t, "dial", op.Op)
+			require.False(t, op.Timeout())
+		}
+	})
+}
+
+func TestDial_ABadAddressIsAnError(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		ex := executor(t, e)
+		for _, addr := range []string{"", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "[::1]", "::1:80"} {
+			err := receive(t, attempt(ex, addr, patience), "Dial")
+			var op *net.OpError
+			require.ErrorAs(t, err, &op, addr)
+		}
+	})
+}
+
+func TestDial_OfAnUnknownNameSaysSo(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, client := pair(t, e)
+		err := attempt(s.ex, "no-such-host.invalid:80", 2*time.Second)
+		// The executor is not held up by the resolver.
+		client.Write([]byte("x"))
+		require.NoError(t, receive(t, result(s.ex, s.conn.Await), "Await"))
+		var dns *net.DNSError
+		require.ErrorAs(t, receive(t, err, "Dial"), &dns)
+	})
+}
+
+func TestDial_TimesOutWhereNobodyAccepts(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		addr := fullBacklog(t)
+		s, client := pair(t, e)
+		start := time.Now()
+		failed := attempt(s.ex, addr, 150*time.Millisecond)
+		client.Write([]byte("x"))
+		require.NoError(t, receive(t, result(s.ex, s.conn.Await), "Await"))
+		err := receive(t, failed, "Dial")
+		var ne net.Error
+		require.True(t, errors.As(err, &ne) && ne.Timeout(), "%v", err)
+		require.GreaterOrEqual(t, time.Since(start), 150*time.Millisecond)
+		require.Less(t, time.Since(start), 2*time.Second)
+	})
+}
+
+func TestDial_EndsWithItsEngine(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		_, port, err := net.SplitHostPort(fullBacklog(t))
+		require.NoError(t, err)
+		ex := executor(t, e)
+		byAddress := attempt(ex, "127.0.0.1:"+port, time.Hour)
+		byName := attempt(ex, "localhost:"+port, time.Hour)
+		on(t, ex, func() {})
+		require.NoError(t, e.Close())
+		require.Error(t, receive(t, byAddress, "Dial by address"))
+		require.Error(t, receive(t, byName, "Dial by name"))
+	})
+}
+
+// fullBacklog returns the address of a listener that takes no connection any more.
+func fullBacklog(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { syscall.Close(fd) })
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(t, syscall.Listen(fd, 0))
+	sa, err := syscall.Getsockname(fd)
+	require.NoError(t, err)
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(sa.(*syscall.SockaddrInet4).Port))
+	for range 20 {
+		c, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)
+		if err != nil {
+			return addr
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	t.Fatal("the backlog never fills")
+	return ""
+}
+
+func TestDial_NeverConnectsToItself(t *testing.T) {
+	if testing.Short() {
+		return
+	}
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		l := listen(t)
+		l.Close() // its port is one that the system may choose for the dialling side
+		ex := executor(t, e)
+		on(t, ex, func() {
+			for range 40_000 {
+				c, err := ex.Dial(l.Addr().String(), patience)
+				if !assert.ErrorIs(t, err, syscall.ECONNREFUSED) {
+					if c != nil {
+						c.Close()
+					}
+					return
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,312 @@
+package netloop_test
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
+)
+
+func TestGate_OpensInEitherOrder(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, _ := pair(t, e)
+		on(t, s.ex, func() {
+			g := s.ex.NewGate()
+			g.Open()
+			g.Open()
+			g.Wait()
+			g.Wait()
+		})
+		var g netloop.Gate
+		on(t, s.ex, func() { g = s.ex.NewGate() })
+		passed := result(s.ex, func() bool { g.Wait(); return true })
+		on(t, s.ex, func() {})
+		require.Empty(t, passed)
+		on(t, s.ex, func() { g.Open(); g.Open() })
+		receive(t, passed, "the gate")
+	})
+}
+
+func TestGo_StartsManyStrandsThatWaitForEachOther(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, _ := pair(t, e)
+		for range 3 { // the second time with strands that have been used
+			on(t, s.ex, func() {
+				last := s.ex.NewGate()
+				last.Open()
+				for range 500 {
+					before, mine := last, s.ex.NewGate()
+					s.ex.Go(func() {
+						before.Wait()
+						mine.Open()
+					})
+					last = mine
+				}
+				last.Wait()
+			})
+		}
+	})
+}
+
+func TestGo_StaysOnItsExecutor(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, _ := pair(t, e)
+		n := 0 // no lock on a loop: the race detector would tell
+		on(t, s.ex, func() {
+			done := s.ex.NewGate()
+			want := s.ex.Index()
+			s.ex.Go(func() {
+				assert.Equal(t, want, s.ex.Index())
+				n++
+				done.Open()
+			})
+			done.Wait()
+			n++
+		})
+		require.Equal(t, 2, n)
+		require.Less(t, s.ex.Index(), e.Executors())
+	})
+}
+
+func TestPost_ReachesAnExecutorFromEverywhere(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, _ := pair(t, e)
+		const n = 2000
+		got := make(chan int, n)
+		for i := range 4 {
+			go func() {
+				for j := range n / 4 {
+					s.ex.Post(func() { got <- i*n/4 + j })
+				}
+			}()
+		}
+		seen := make(map[int]bool)
+		for range n {
+			seen[receive(t, got, "a posted strand")] = true
+		}
+		require.Len(t, seen, n)
+		require.NoError(t, e.Close())
+		s.ex.Post(func() { t.Error("posted to a closed engine, and run") })
+	})
+}
+
+func TestNow_IsFresh(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, client := pair(t, e)
+		late := result(s.ex, func() time.Duration { s.conn.Await(); return time.Since(s.ex.Now()) })
+		<-time.After(50 * time.Millisecond)
+		client.Write([]byte("x"))
+		require.Less(t, receive(t, late, "Await"), 25*time.Millisecond)
+	})
+}
+
+func TestPanic_ClosesItsConnectionAndNothingElse(t *testing.T) {
+	type report struct {
+		value any
+		stack string
+	}
+	ends := map[string]func(){
+		"panic":  func() { panic("at the ferry") },
+		"nil":    func() { var p *int; *p = 1 },
+		"goexit": runtime.Goexit,
+	}
+	reports := make(chan report, 10)
+	o := netloop.Options{Loops: 1, Panicked: func(v any, stack []byte) { reports <- report{v, string(stack)} }}
+	for name, e := range engines(t, o) {
+		t.Run(name, func(t *testing.T) {
+			addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
+				b := make([]byte, 16)
+				n, err := c.Read(b)
+				assert.NoError(t, err)
+				if end := ends[string(b[:n])]; end != nil {
+					end()
+				}
+				c.Write(b[:n])
+				echo(ex, c)
+			})
+			bystander := dial(t, addr)
+			roundTrip(t, bystander, "hello")
+			for word := range ends {
+				c := dial(t, addr)
+				c.Write([]byte(word))
+				got, err := io.ReadAll(c)
+				require.NoError(t, err)
+				require.Empty(t, got)
+				if word != "goexit" {
+					r := receive(t, reports, "the report")
+					require.NotNil(t, r.value)
+					require.Contains(t, r.stack, "TestPanic_ClosesItsConnectionAndNothingElse")
+				}
+				roundTrip(t, bystander, "still here")
+				roundTrip(t, dial(t, addr), "and others too")
+			}
+			require.Empty(t, reports)
+		})
+	}
+}
+
+func TestPanic_InAStrandOfItsOwnIsContained(t *testing.T) {
+	var panics atomic.Int32
+	o := netloop.Options{Loops: 1, Panicked: func(any, []byte) { panics.Add(1) }}
+	for name, e := range engines(t, o) {
+		t.Run(name, func(t *testing.T) {
+			panics.Store(0)
+			addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
+				for range 10 {
+					ex.Go(func() { panic("side strand") })
+				}
+				echo(ex, c)
+			})
+			roundTrip(t, dial(t, addr), "hello")
+			eventually(t, "ten reports", func() bool { return panics.Load() == 10 })
+			roundTrip(t, dial(t, addr), "hello")
+		})
+	}
+}
+
+func TestPanic_WithoutAHookIsContained(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		addr := serve(t, e, func(netloop.Executor, netloop.Conn) { panic("unheard") })
+		got, err := io.ReadAll(dial(t, addr))
+		require.NoError(t, err)
+		require.Empty(t, got)
+	})
+}
+
+// A strand that never has to wait must not keep the others of its loop waiting.
+func TestFairness_AStrandThatNeverBlocksLetsOthersRun(t *testing.T) {
+	const size = 2 << 20
+	busy := map[string]func(c netloop.Conn, count *atomic.Int64){
+		"reading": func(c netloop.Conn, count *atomic.Int64) {
+			b := make([]byte, 1)
+			for count.Load() < size {
+				if _, err := c.Read(b); err != nil {
+					return
+				}
+				count.Add(1)
+			}
+		},
+		"writing": func(c netloop.Conn, count *atomic.Int64) {
+			b := make([]byte, 1)
+			for count.Load() < size {
+				if _, err := c.Write(b); err != nil {
+					return
+				}
+				count.Add(1)
+			}
+		},
+	}
+	for name, e := range engines(t, netloop.Options{Loops: 1}) {
+		for what, run := range busy {
+			t.Run(name+" "+what, func(t *testing.T) {
+				var count atomic.Int64
+				start := make(chan struct{})
+				l := listen(t)
+				go e.Serve(l, func(ex netloop.Executor, c netloop.Conn) {
+					if first := make([]byte, 1); func() byte { c.Read(first); return first[0] }() == 'e' {
+						c.Write(first)
+						echo(ex, c)
+						return
+					}
+					defer c.Close()
+					close(start)
+					run(c, &count)
+				})
+				small := dial(t, l.Addr().String())
+				roundTrip(t, small, "e")
+				big := dial(t, l.Addr().String())
+				go big.Write(make([]byte, size+1))
+				go io.Copy(io.Discard, big)
+				receive(t, start, "the busy strand")
+				for range 50 {
+					roundTrip(t, small, "hello")
+				}
+				got := count.Load()
+				require.Positive(t, got)
+				require.Less(t, got, int64(size), "the others had to wait for the end of it")
+			})
+		}
+	}
+}
+
+func TestServe_SpreadsConnectionsEvenly(t *testing.T) {
+	all := engines(t, netloop.Options{Loops: 3})
+	if all["loops"] == nil {
+		return // one executor, nothing to spread
+	}
+	e := all["loops"]
+	conns := make(chan side, 1)
+	addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) { conns <- side{ex, c} })
+	per := make(map[int][]side)
+	open := func(n int) {
+		for range n {
+			dial(t, addr)
+			s := receive(t, conns, "a connection")
+			per[s.ex.Index()] = append(per[s.ex.Index()], s)
+		}
+	}
+	open(30)
+	for i := 1; i <= 3; i++ {
+		require.Len(t, per[i], 10)
+	}
+	for _, s := range per[2] {
+		on(t, s.ex, func() { s.conn.Close() })
+	}
+	per[2] = nil
+	open(10)
+	require.Len(t, per[2], 10, "they go where others have left")
+}
+
+func TestServe_EndsWhenItsListenerCloses(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		var ended []chan error
+		var ls []net.Listener
+		for range 3 {
+			l, ch := listen(t), make(chan error, 1)
+			go func() { ch <- e.Serve(l, echo) }()
+			ls, ended = append(ls, l), append(ended, ch)
+		}
+		kept := dial(t, ls[0].Addr().String())
+		roundTrip(t, kept, "hello")
+		for i, l := range ls {
+			l.Close()
+			require.NoError(t, receive(t, ended[i], "the end of Serve"))
+			_, err := net.Dial("tcp", l.Addr().String())
+			require.Error(t, err)
+		}
+		roundTrip(t, kept, "a served connection outlives its listener")
+		l := listen(t)
+		go e.Serve(l, echo)
+		roundTrip(t, dial(t, l.Addr().String()), "hello")
+	})
+}
+
+func TestServe_RefusesOnAClosedEngine(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		require.NoError(t, e.Close())
+		require.NoError(t, e.Close())
+		l := listen(t)
+		require.NoError(t, e.Serve(l, echo))
+		_, err := net.Dial("tcp", l.Addr().String())
+		require.Error(t, err, "nobody would ever answer")
+	})
+}
+
+func TestServe_OfAForeignListenerIsAnErrorOnLoops(t *testing.T) {
+	e := engines(t, netloop.Options{})["loops"]
+	if e == nil {
+		return
+	}
+	l := listen(t)
+	err := e.Serve(struct{ net.Listener }{l}, echo)
+	require.ErrorContains(t, err, "not a *net.TCPListener")
+	require.False(t, strings.Contains(err.Error(), "\n"))
+}
