@@ -35,6 +35,7 @@ func (e *exchange) prepare(p *Proxy, ex netloop.Executor, snap *snapshot, client
 	e.route, e.up = nil, nil
 	e.heard, e.judged, e.complete, e.tunnelling = false, false, false, false
 	e.gate, e.bodyErr, e.seen = nil, nil, false
+	e.read.Store(false)
 	e.sent.Store(false)
 	e.stopping.Store(false)
 }

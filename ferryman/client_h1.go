@@ -145,7 +145,7 @@ func (c *clientH1) exchange(e *exchange) bool {
 	framing, length := c.req.Framing()
 	c.body.Reset(&c.in, framing, length)
 	c.out.reset(c.ex, c.conn, snap.config.BodyIdleTimeout)
-	c.shut = c.req.Close() || c.req.Old()
+	c.shut = c.req.Close() || c.req.Old() || c.req.Upgrade
 	if framing != h1.None {
 		c.conn.SetReadDeadline(deadline(c.ex, snap.config.BodyIdleTimeout))
 	}
@@ -160,6 +160,10 @@ func (c *clientH1) exchange(e *exchange) bool {
 	c.out.release()
 	if e.complete && !c.shut && c.body.Done() {
 		return true
+	}
+	if !e.complete && c.req.Old() { // nothing else delimits its body
+		c.raw.Reset()
+		return false
 	}
 	asked := c.req.Close() && c.body.Done() && c.in.Buffered() == 0 && c.raw.Quiet()
 	if !e.tunnelling && !asked && !c.gone() {

@@ -92,7 +92,8 @@ type exchange struct {
 type upload struct {
 	out      outlet
 	gate     netloop.Gate // opens when the strand has ended; nil: there is none
-	sent     atomic.Bool  // the request was sent whole
+	read     atomic.Bool  // the client's body was read to its end, so its connection is in step
+	sent     atomic.Bool  // the request was sent whole, so the upstream's is
 	stopping atomic.Bool  // the exchange ends the strand: what fails now is not the client's fault
 	bodyErr  error        // why the client's body failed; read it behind the gate
 	mu       sync.Mutex   // guards seen, and the read deadline until it is set

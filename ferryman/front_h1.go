@@ -176,7 +176,7 @@ func (c *clientH1) interim(r *h1.Response) error {
 
 // begin relays the final head, without sending it yet.
 func (c *clientH1) begin(e *exchange) error {
-	c.shut = c.shut || !e.sent.Load() || c.p.clients.draining.Load()
+	c.shut = c.shut || !e.read.Load() || c.p.clients.draining.Load()
 	c.out.chunked = (e.framing == h1.Chunked || e.framing == h1.UntilClose) && !c.req.Old()
 	e.head = c.appendResponse(e.head[:0], e)
 	return c.out.add(e.head)

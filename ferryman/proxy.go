@@ -91,7 +91,6 @@ func New(c config.Config, o Options) (*Proxy, error) {
 	}
 	p.exchanges.New = func() any { return new(exchangeH1) }
 	p.snapshot.Store(s)
-	p.metrics.Reloaded(true, time.Now())
 	s.enter(nil)
 	go p.prune()
 	return p, nil

@@ -85,14 +85,21 @@ func (e *exchange) abandon() {
 	e.drop()
 }
 
+// lastBytes is how long the end of an upload may take once the answer to it was relayed.
+const lastBytes = 100 * time.Millisecond
+
 // giveBack returns the upstream's connection to its pool if both messages went through whole.
 func (e *exchange) giveBack() {
-	if !e.sent.Load() {
-		e.endUpload()
+	if e.read.Load() && e.gate != nil { // the last bytes are on their way: they get a moment
+		e.up.SetWriteDeadline(e.ex.Now().Add(lastBytes))
+		e.gate.Wait()
+	}
+	whole := e.sent.Load()
+	e.endUpload()
+	if !whole {
 		e.drop()
 		return
 	}
-	e.endUpload()
 	e.client.guard(nil)
 	bodyUnasked := e.framing == h1.None && !e.ask.head && e.resp.Status != 304 &&
 		(e.resp.DeclaredLength() > 0 || e.resp.DeclaresChunked()) // a 204 that announces content

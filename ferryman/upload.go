@@ -15,6 +15,7 @@ func (e *exchange) send() error {
 	timeout := e.snap.config.UpstreamTimeout
 	e.out.reset(e.ex, e.up, timeout)
 	if e.ask.bodiless {
+		e.read.Store(true)
 		if err := e.out.write(e.head); err != nil {
 			return err
 		}
@@ -30,6 +31,7 @@ func (e *exchange) send() error {
 		return err
 	}
 	if done {
+		e.read.Store(true)
 		if err := e.out.end(nil); err != nil {
 			return e.answerBehind(err)
 		}
@@ -106,7 +108,7 @@ func (e *exchange) bringUp() {
 }
 
 func (e *exchange) pump() error {
-	for first := true; ; first = false {
+	for waiting := e.ask.expect; ; {
 		if !e.body.Started() {
 			if err := e.out.flush(); err != nil {
 				return err
@@ -115,14 +117,16 @@ func (e *exchange) pump() error {
 				return e.bodyFailed(err)
 			}
 		}
-		if first && e.ask.expect {
-			e.setClock(time.Time{}) // the client goes on: now its pauses do not count
-		}
 		if err := e.piece(); err != nil {
 			return err
 		}
 		if e.body.Done() {
+			e.read.Store(true)
 			return e.out.end(nil)
+		}
+		if waiting {
+			waiting = false
+			e.setClock(time.Time{}) // the client goes on: now its pauses do not count
 		}
 	}
 }
