@@ -109,6 +109,7 @@ func TestRequest_Upgrade(t *testing.T) { // 82, 83, 84
 		{"Connection: keep-alive, UPGRADE\r\nupgrade: FOO\r\n", true},
 		{"Upgrade: websocket\r\nConnection: upgrade\r\n", true},
 		{"Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: h2c, H2C\r\n", false},
 		{"Connection: Upgrade\r\nUpgrade: h2c\r\nUpgrade: websocket\r\n", true},
 		{"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n", false},
 		{"Connection: Upgrade\r\nUpgrade: H2C\r\n", false},

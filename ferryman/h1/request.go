@@ -106,7 +106,7 @@ func (r *Request) finish() error {
 			}
 			r.hostField = span{f.Value, f.ValueEnd}
 		case Upgrade:
-			upgrade = upgrade || !foldEqual(value, "h2c")
+			upgrade = upgrade || !onlyH2C(value)
 		case Expect:
 			if r.Old() { // RFC 9110 section 10.1.1: it means nothing there
 				continue
@@ -138,6 +138,16 @@ func (r *Request) finish() error {
 	r.Continue = r.Continue && (r.length > 0 || r.codings > 0)
 	r.Upgrade = upgrade && r.optUpgrade && !r.Old()
 	return r.framed()
+}
+
+// onlyH2C reports an Upgrade that asks for h2c and nothing else, which may be ignored.
+func onlyH2C(value []byte) bool {
+	for member := range bytes.SplitSeq(value, []byte(",")) {
+		if from, to := unblank(member, 0, len(member)); !foldEqual(member[from:to], "h2c") {
+			return false
+		}
+	}
+	return true
 }
 
 // hops counts ferryman's own entries in a Via value.
