@@ -50,7 +50,7 @@ func Watch(ctx context.Context, path string, poke <-chan struct{}, on func(Confi
 			w.report(w.read())
 		case e := <-n.Events:
 			w.drain(n, e, time.After(gather))
-		case <-n.Errors:
+		case <-n.Errors: //nolint:errcheck // events were lost: looking makes up for it
 		case <-timer.C:
 		}
 		if err == nil && len(n.WatchList()) == 0 {
@@ -81,7 +81,7 @@ func (w *watched) drain(n *fsnotify.Watcher, e fsnotify.Event, until <-chan time
 		case <-until:
 			return
 		case e = <-n.Events:
-		case <-n.Errors:
+		case <-n.Errors: //nolint:errcheck // events were lost: looking makes up for it
 		}
 	}
 }

@@ -33,9 +33,12 @@ func (u *upstream) start() error {
 	}
 	u.addr = l.Addr().String()
 	u.server = &http.Server{Handler: u}
-	go u.server.Serve(l) // ends with stop
+	go u.serve(u.server, l)
 	return nil
 }
+
+// serve ends with stop, which closes the server, and can tell of nothing else.
+func (u *upstream) serve(server *http.Server, l net.Listener) { _ = server.Serve(l) }
 
 // stop closes the listener and all connections, as the death of a process would.
 func (u *upstream) stop() {
