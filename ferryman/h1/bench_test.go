@@ -110,3 +110,30 @@ func BenchmarkChunked(b *testing.B) {
 type memory struct{ *bytes.Reader }
 
 func (memory) Await() error { return nil }
+
+// BenchmarkHostileConnection is the most work that a head of 64 KiB can make: every Connection
+// member is compared with every field name to its last byte.
+func BenchmarkHostileConnection(b *testing.B) {
+	const long = 220
+	var head strings.Builder
+	head.WriteString("GET / HTTP/1.1\r\nHost: a\r\n")
+	for i := range h1.MaxOptions {
+		fmt.Fprintf(&head, "Connection: %s%02d\r\n", strings.Repeat("x", long-2), i)
+	}
+	for range h1.MaxFields - h1.MaxOptions - 1 {
+		fmt.Fprintf(&head, "%s: 1\r\n", strings.Repeat("X", long))
+	}
+	head.WriteString("\r\n")
+	if head.Len() > h1.MaxHead {
+		b.Fatal(head.Len())
+	}
+	var r h1.Request
+	input := []byte(head.String())
+	b.SetBytes(int64(len(input)))
+	for b.Loop() {
+		r.Reset()
+		if n, err := r.Parse(input); n != len(input) || err != nil {
+			b.Fatal(n, err)
+		}
+	}
+}

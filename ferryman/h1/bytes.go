@@ -1,5 +1,7 @@
 package h1
 
+import "encoding/binary"
+
 // Classes of bytes (RFC 9110 section 5.6.2, RFC 9112 section 3.2).
 const (
 	isToken  = 1 << iota // tchar
@@ -54,8 +56,26 @@ func name(line []byte) (n int, classes byte) {
 	return len(line), classes
 }
 
-// isText reports whether b may be a field value.
-func isText(b []byte) bool { return leading(b, isValue) == len(b) }
+// isText reports whether b may be a field value. It looks for control characters eight bytes at a
+// time; only what has one, if only a tab, is looked at byte by byte.
+func isText(b []byte) bool {
+	if len(b) < 8 {
+		return leading(b, isValue) == len(b)
+	}
+	found := controls(b[len(b)-8:])
+	for i := 0; i+8 <= len(b); i += 8 {
+		found |= controls(b[i:])
+	}
+	return found == 0 || leading(b, isValue) == len(b)
+}
+
+// controls is not 0 if there is a byte below 0x20, or 0x7f, among the first eight of b.
+func controls(b []byte) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	w := binary.LittleEndian.Uint64(b)
+	del := w ^ 0x7f*ones
+	return ((w-0x20*ones)&^w | (del-ones)&^del) & highs
+}
 
 func lower(c byte) byte {
 	if c-'A' < 26 {
@@ -64,13 +84,13 @@ func lower(c byte) byte {
 	return c
 }
 
-// foldEqual compares a with s, which is lower case, without regard to ASCII case.
+// foldEqual compares a with s, which has no capitals, without regard to ASCII case.
 func foldEqual(a []byte, s string) bool {
 	if len(a) != len(s) {
 		return false
 	}
-	for i := range len(s) {
-		if lower(a[i]) != s[i] {
+	for i, c := range a {
+		if c != s[i] && lower(c) != s[i] {
 			return false
 		}
 	}

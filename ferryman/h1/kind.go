@@ -78,31 +78,42 @@ var knownFields = []knownField{
 	{"status", NotInTrailer},
 }
 
-// byLength finds the few candidates for a name by its length.
-var byLength = func() (t [24][]knownField) {
+// slots is a hash table of the known fields with open addressing: a free slot ends a search, and
+// most names that are not known meet one at once.
+var slots = func() (t [256]knownField) {
 	for _, f := range knownFields {
-		t[len(f.name)] = append(t[len(f.name)], f)
+		i := slotOf([]byte(f.name))
+		for t[i].kind != Other {
+			i++
+		}
+		t[i] = f
 	}
 	return t
 }()
 
+// slotOf hashes what tells the known fields apart: their length, first byte and last byte but one.
+func slotOf(name []byte) uint8 {
+	n := len(name)
+	return uint8(n)*5 + (name[0]|0x20)*5 + (name[n-2]|0x20)*9
+}
+
 // KindOf tells the kind of a field name, without regard to case.
 func KindOf(name []byte) Kind {
-	if len(name) >= len(byLength) {
+	if len(name) < 2 {
 		return Other
 	}
-	for _, f := range byLength[len(name)] {
-		if lower(name[0]) == f.name[0] && foldEqual(name, f.name) {
+	for i := slotOf(name); ; i++ {
+		f := &slots[i]
+		if f.kind == Other || foldEqual(name, f.name) {
 			return f.kind
 		}
 	}
-	return Other
 }
 
 // kindOfAlias is KindOf for a name with '_' or '.' in it.
 func kindOfAlias(name []byte) Kind {
-	var canonical [24]byte
-	if len(name) >= len(canonical) {
+	var canonical [24]byte // no known name is longer
+	if len(name) > len(canonical) {
 		return Other
 	}
 	for i, c := range name {

@@ -132,25 +132,24 @@ func TestParse_WorkGrowsWithTheBytesOnly(t *testing.T) { // 264
 		},
 	}
 	for name, head := range heads {
-		small, large := quickest(head(h1.MaxHead/4)), quickest(head(h1.MaxHead))
-		require.Less(t, float64(large), 9*float64(small), "%s: %v for a quarter, %v for all", name, small, large)
+		small, large := time.Hour, time.Hour
+		for try := 0; try < 500 && (try < 9 || large >= 9*small); try++ { // a busy machine needs more tries
+			small = min(small, byteByByte(head(h1.MaxHead/4)))
+			large = min(large, byteByByte(head(h1.MaxHead)))
+		}
+		require.Less(t, large, 9*small, "%s: %v for a quarter, %v for all", name, small, large)
 	}
 }
 
-// quickest is the least time of several for parsing a head byte by byte.
-func quickest(head string) time.Duration {
+// byteByByte is the time that it takes to parse a head that arrives byte by byte.
+func byteByByte(head string) time.Duration {
 	b := []byte(head)
-	best := time.Hour
-	for range 9 {
-		var r h1.Request
-		r.Reset()
-		start := time.Now()
-		for n := range b {
-			if _, err := r.Parse(b[:n+1]); err != nil {
-				panic(err)
-			}
+	var r h1.Request
+	start := time.Now()
+	for n := range b {
+		if _, err := r.Parse(b[:n+1]); err != nil {
+			panic(err)
 		}
-		best = min(best, time.Since(start))
 	}
-	return best
+	return time.Since(start)
 }
