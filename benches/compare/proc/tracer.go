@@ -115,7 +115,8 @@ func (t Tracer) perf(ctx context.Context, pids []int, window time.Duration, prog
 	return c, done, err
 }
 
-// between runs a window of counting and returns the progress made in it.
+// between runs a window of counting and returns the progress made in it. Reading the progress takes a
+// moment: with the first reading inside the window and the second behind it, that cancels out.
 func between(ctx context.Context, window time.Duration, progress func() (int64, error), order func(string) error) (int64, error) {
 	if err := order("enable"); err != nil {
 		return 0, err
@@ -127,11 +128,11 @@ func between(ctx context.Context, window time.Duration, progress func() (int64, 
 	if err := pause(ctx, window); err != nil {
 		return 0, err
 	}
-	after, err := progress()
-	if err != nil {
+	if err := order("disable"); err != nil {
 		return 0, err
 	}
-	return after - before, order("disable")
+	after, err := progress()
+	return after - before, err
 }
 
 func pause(ctx context.Context, d time.Duration) error {
