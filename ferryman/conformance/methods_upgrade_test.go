@@ -123,14 +123,14 @@ func TestCase088_TunnelCarriesBytesBothWays(t *testing.T) {
 		go func() {
 			g := rand.New(rand.NewPCG(1, 2))
 			block := make([]byte, 32<<10)
-			for left := size; left > 0; left -= len(block) {
-				block = block[:min(left, 1+g.IntN(32<<10))]
-				for i := range block {
-					block[i] = byte(g.Uint32())
+			for left := size; left > 0; {
+				part := block[:min(left, 1+g.IntN(len(block)))]
+				for i := range part {
+					part[i] = byte(g.Uint32())
 				}
-				sent.Write(block)
-				c.send(string(block))
-				block = block[:cap(block)]
+				sent.Write(part)
+				c.send(string(part))
+				left -= len(part)
 			}
 		}()
 		got := sha256.New()

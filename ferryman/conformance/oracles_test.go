@@ -75,7 +75,9 @@ func (r *rig) finish() {
 		if n := r.goroutines(); n > r.baseline+2 {
 			assert.Failf(t, "O5: goroutines left over", "%d, at rest %d\n%s", n, r.baseline, r.stacks())
 		}
-		assert.GreaterOrEqual(t, int64(r.sum("ferryman_requests_total")), r.finals.Load(), "responses that were not counted")
+		if !r.reloaded {
+			assert.GreaterOrEqual(t, int64(r.sum("ferryman_requests_total")), r.finals.Load(), "responses that were not counted")
+		}
 	}
 	r.shutdown(t)
 	for _, u := range r.U[1:] {
@@ -134,6 +136,7 @@ func (r *rig) awaitIdle(t testing.TB) {
 }
 
 // goroutines counts those that carry the rig's label: what New, Serve and their offspring started.
+// Strands that an event loop keeps for the next connection do not count.
 func (r *rig) goroutines() int {
 	n := 0
 	for _, s := range r.labelled() {
@@ -151,7 +154,8 @@ func (r *rig) labelled() []string {
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
 	var mine []string
 	for s := range strings.SplitSeq(b.String(), "\n\n") {
-		if strings.Contains(s, fmt.Sprintf(`"rig":%q`, r.id)) {
+		idle := strings.Contains(s, "netloop.(*strand).body") && strings.Count(s, "netloop.") == 1
+		if strings.Contains(s, fmt.Sprintf(`"rig":%q`, r.id)) && !idle {
 			mine = append(mine, s)
 		}
 	}

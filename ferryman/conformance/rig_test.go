@@ -114,7 +114,8 @@ type rig struct {
 	served chan error
 
 	noVerdicts bool
-	baseline   int // goroutines of the proxy at rest
+	reloaded   bool // series may have gone
+	baseline   int  // goroutines of the proxy at rest
 	mu         sync.Mutex
 	clients    []*client
 	finals     atomic.Int64 // complete responses that clients read
@@ -186,7 +187,9 @@ func (r *rig) start(s setup) {
 		require.NoError(r.t, err)
 		go r.serve(ln)
 	})
-	c := r.dial(r.t) // the listener works from the first connection on
+	c := r.dial(r.t) // the listener takes connections before Serve runs: wait for an answer
+	c.send("rig\r\n\r\n")
+	c.want(r.t, "GET", 400)
 	c.close()
 	r.awaitIdle(r.t)
 	r.baseline = r.goroutines()
@@ -259,6 +262,7 @@ func (r *rig) reload(t *testing.T, change func(*config.Config)) {
 	change(&c)
 	require.NoError(t, r.proxy.Reload(c))
 	r.cfg = c
+	r.reloaded = true
 }
 
 // eventually polls until cond holds.

@@ -222,7 +222,9 @@ func TestCase144_SizesAndSegments(t *testing.T) {
 				}
 			}
 			wait := c.sendAside(segments(g, q.String())...)
-			resp := c.want(t, "POST", 200)
+			resp, err := c.response("POST")
+			require.NoError(t, err, "round %d, %d bytes in %d chunks; %v", i, len(body), len(q.chunks), c.writeErr)
+			require.Equal(t, 200, resp.status, "round %d, %d bytes: %q", i, len(body), resp.body)
 			wait()
 			require.Equal(t, sha256.Sum256(body), resp.sum, "%d bytes", len(body))
 			require.Equal(t, sha256.Sum256(body), r.U[1].last(t).sum, "%d bytes", len(body))

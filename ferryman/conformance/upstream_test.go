@@ -339,6 +339,18 @@ func (u *upstream) awaitStarted(t testing.TB, n int) *message {
 	return u.started()[n-1]
 }
 
+// withNonce is the request that arrived whole with this nonce.
+func (u *upstream) withNonce(t testing.TB, n string) *message {
+	t.Helper()
+	for _, q := range u.requests() {
+		if q.get("X-Nonce") == n {
+			return q
+		}
+	}
+	require.Failf(t, "no such request", "%s has not seen %s", u.name, n)
+	return nil
+}
+
 // last is the request that arrived whole last.
 func (u *upstream) last(t testing.TB) *message {
 	t.Helper()
