@@ -106,21 +106,21 @@ func (c *clientH2) takeHeaders(f *http2.MetaHeadersFrame) error {
 		return err
 	case s == nil && c.parted:
 		return nil
-	case s != nil && s.lost:
-		return nil
-	case s != nil && s.ended:
+	case s != nil && (s.lost || s.ended):
 		return http2.StreamError{StreamID: id, Code: http2.ErrCodeStreamClosed}
 	case s != nil && (!f.StreamEnded() || len(f.PseudoFields()) > 0),
 		f.HasPriority() && f.Priority.StreamDep == id:
 		return http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
 	case s != nil:
-		s.ended = true
-		s.wake.Broadcast()
-		return nil
+		return s.come(nil, true)
 	case c.open >= maxStreams:
 		return http2.StreamError{StreamID: id, Code: http2.ErrCodeRefusedStream}
 	}
 	s = borrowStream(c, f)
+	if s.ended && s.declared > 0 {
+		streamsH2.Put(s)
+		return http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
+	}
 	c.streams[id] = s
 	c.open++
 	c.entry.state.Store(clientActive)
@@ -149,11 +149,8 @@ func (c *clientH2) takeData(f *http2.DataFrame) error {
 		c.giveBack(n)
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
-	s.in = append(s.in, f.Data()...)
-	s.ended = f.StreamEnded()
 	s.used(int(n) - len(f.Data())) // padding
-	s.wake.Broadcast()
-	return nil
+	return s.come(f.Data(), f.StreamEnded())
 }
 
 // beyond reports a stream that is idle: nothing but HEADERS and PRIORITY may come for it.

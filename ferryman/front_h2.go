@@ -76,14 +76,9 @@ func (s *streamH2) reply(f *fault, retryAfter time.Duration) {
 		block = appendBlockField(block, "retry-after", wholeSeconds(retryAfter))
 	}
 	last := s.req.HeadMethod || f.body == ""
-	if s.appendHeaders(block, last) != nil {
-		return
+	if s.appendHeaders(block, last) == nil && !last {
+		_ = s.appendData([]byte(f.body), true)
 	}
-	if last {
-		s.c.flush()
-		return
-	}
-	_ = s.appendData([]byte(f.body), true)
 }
 
 func (s *streamH2) interim(r *h1.Response) error {
@@ -127,16 +122,13 @@ func (s *streamH2) flush() error {
 // end ends the stream with what is left of the body, or with trailers.
 func (s *streamH2) end(trailer *h1.Head) error {
 	if s.sent {
-		return s.flush()
+		return nil
 	}
 	if block := trailerBlock(trailer); block != nil {
 		if err := s.flush(); err != nil {
 			return err
 		}
-		if err := s.appendHeaders(block, true); err != nil {
-			return err
-		}
-		return s.flush()
+		return s.appendHeaders(block, true)
 	}
 	defer s.out.release()
 	var rest []byte

@@ -120,7 +120,6 @@ func appendCookies(dst []byte, fields []hpack.HeaderField) []byte {
 // understand tells the exchange what is asked.
 func (s *streamH2) understand() *fault {
 	r := &s.req
-	s.declared = r.DeclaredLength()
 	expect := false
 	for i := range r.Fields {
 		switch f := &r.Fields[i]; f.Kind {
@@ -134,11 +133,8 @@ func (s *streamH2) understand() *fault {
 			expect = true
 		}
 	}
-	if s.bare && s.declared > 0 {
-		return s.malformed()
-	}
 	bodiless := s.bare
-	if !bodiless && s.declared == 0 { // the upstream would take the head alone for the whole
+	if !bodiless && r.DeclaredLength() == 0 { // the upstream would take the head alone for the whole
 		if _, err := s.Read(nil); err != io.EOF {
 			return s.malformed()
 		}
@@ -146,7 +142,7 @@ func (s *streamH2) understand() *fault {
 	}
 	s.e.ask = ask{
 		path: r.Path(), idempotent: r.Idempotent(), bodiless: bodiless,
-		chunked: !bodiless && s.declared < 0, expect: expect && !bodiless, connect: r.Connect,
+		chunked: !bodiless && r.DeclaredLength() < 0, expect: expect && !bodiless, connect: r.Connect,
 		head: r.HeadMethod, hops: r.Hops, lastHop: r.Options && r.MaxForwards == 0,
 	}
 	return nil

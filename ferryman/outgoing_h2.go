@@ -223,7 +223,8 @@ func (s *streamH2) appendHeaders(block []byte, last bool) error {
 	return nil
 }
 
-// appendData sends payload as DATA frames as the windows allow; last ends the stream with it.
+// appendData sends payload as DATA frames as the windows allow. The last of a stream is sent when the
+// stream is through with everything: then the upstream's connection is free for the client's next.
 func (s *streamH2) appendData(b []byte, last bool) error {
 	c := s.c
 	c.mu.Lock()
@@ -242,6 +243,9 @@ func (s *streamH2) appendData(b []byte, last bool) error {
 		s.window -= int64(n)
 		c.window -= int64(n)
 		b = b[n:]
+	}
+	if last {
+		return c.broken
 	}
 	return c.flushLocked()
 }

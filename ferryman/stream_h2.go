@@ -3,6 +3,7 @@ package ferryman
 import (
 	"errors"
 	"io"
+	"strconv"
 	"sync"
 
 	"golang.org/x/net/http2"
@@ -47,8 +48,7 @@ type streamH2 struct {
 }
 
 var (
-	errUnheard    = errors.New("the client does not read")
-	errBodyLength = &h1.Error{Status: 400, Cause: "body unlike its Content-Length"}
+	errUnheard = errors.New("the client does not read")
 )
 
 var streamsH2 sync.Pool
@@ -64,10 +64,22 @@ func borrowStream(c *clientH2, f *http2.MetaHeadersFrame) *streamH2 {
 	s.fields, s.cropped, s.bare = f.Fields, f.Truncated, f.StreamEnded()
 	s.wake.L = &c.mu
 	s.window, s.received = c.initial, flow{left: streamWindow}
-	s.in, s.read, s.taken, s.declared = s.in[:0], 0, 0, -1
+	s.in, s.read, s.taken, s.declared = s.in[:0], 0, 0, declaredLength(f)
 	s.ended, s.counts, s.code = s.bare, true, http2.ErrCodeInternal
 	s.stopped, s.finished, s.lost, s.sent = false, false, false, false
 	return s
+}
+
+// declaredLength is the Content-Length, -1 for none. What is no number is for the codec to refuse.
+func declaredLength(f *http2.MetaHeadersFrame) int64 {
+	for i := range f.Fields {
+		if f.Fields[i].Name == "content-length" {
+			if n, err := strconv.ParseInt(f.Fields[i].Value, 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
 }
 
 // run serves the stream.
@@ -153,20 +165,32 @@ func (s *streamH2) cancel() {
 
 // The request's body.
 
-// ready tells how many bytes of the body can be read, or how it has ended. A body must be as long as
-// declared: its last byte waits for the client's end of the stream, lest the upstream take for whole
-// what turns out to be malformed (RFC 9113 section 8.1.1).
+// come takes in what has come of the body. It must be as long as declared (RFC 9113 section 8.1.1).
+func (s *streamH2) come(b []byte, end bool) error {
+	if s.read > 0 && len(s.in)+len(b) > cap(s.in) {
+		s.in = s.in[:copy(s.in, s.in[s.read:])]
+		s.read = 0
+	}
+	s.in = append(s.in, b...)
+	s.ended = end
+	n := s.taken + int64(len(s.in)-s.read)
+	if s.declared >= 0 && (n > s.declared || end && n < s.declared) {
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol}
+	}
+	s.wake.Broadcast()
+	return nil
+}
+
+// ready tells how many bytes of the body can be read, or how it has ended. The last byte waits for
+// the client's end of the stream, lest the upstream take for whole what turns out to be malformed.
 func (s *streamH2) ready() (int, error) {
 	n := len(s.in) - s.read
-	come := s.taken + int64(n)
 	switch {
 	case s.lost, s.stopped:
 		return 0, errClientGone
-	case s.declared >= 0 && (come > s.declared || s.ended && come < s.declared):
-		return 0, errBodyLength
 	case s.ended && n == 0:
 		return 0, io.EOF
-	case s.declared >= 0 && !s.ended && come == s.declared:
+	case !s.ended && s.taken+int64(n) == s.declared:
 		return max(0, n-1), nil
 	}
 	return n, nil
@@ -214,7 +238,7 @@ func (s *streamH2) Read(p []byte) (int, error) {
 	s.taken += int64(n)
 	if s.read == len(s.in) {
 		s.in, s.read = s.in[:0], 0
-		s.finished = s.ended && (s.declared < 0 || s.taken == s.declared)
+		s.finished = s.ended
 	}
 	s.used(n)
 	return n, s.c.flushLocked()

@@ -53,7 +53,8 @@ type h2client struct {
 	acks    int
 	pongs   int
 	ended   error // why reading ended
-	frames  []http2.FrameHeader
+
+	granted, sentData int64
 }
 
 type goaway struct {
@@ -70,6 +71,8 @@ type h2stream struct {
 	log   []string // as in "HEADERS", "DATA 5 END", "RST NO_ERROR"
 	end   bool
 	reset *http2.ErrCode
+
+	granted, sent int64 // windows for uploads
 }
 
 type h2head struct {
@@ -257,6 +260,14 @@ func (h *h2client) take(f http2.Frame) {
 				s.reset = &f.ErrCode
 			}
 			s.log = append(s.log, "RST "+f.ErrCode.String())
+		})
+	case *http2.WindowUpdateFrame:
+		h.note(func() {
+			if id == 0 {
+				h.granted += int64(f.Increment)
+			} else {
+				h.stream(id).granted += int64(f.Increment)
+			}
 		})
 	case *http2.HeadersFrame:
 		h.takeHead(id, f)
@@ -469,4 +480,33 @@ func (r *rig) seenBehind(before []*message) (fresh []*message) {
 		}
 	}
 	return fresh
+}
+
+// upload sends a body as the proxy's windows allow, and ends the stream.
+func (h *h2client) upload(t testing.TB, id uint32, body string) {
+	t.Helper()
+	for len(body) > 0 {
+		n := min(len(body), 16384)
+		h.claim(t, id, int64(n))
+		h.data(id, n == len(body), body[:n])
+		body = body[n:]
+	}
+}
+
+// claim waits until n bytes fit into the proxy's windows, and takes them.
+func (h *h2client) claim(t testing.TB, id uint32, n int64) {
+	t.Helper()
+	h.until(t, "window", func() bool {
+		s := h.stream(id)
+		if s.end || s.reset != nil || h.ended != nil {
+			return true
+		}
+		own, all := int64(h.got[http2.SettingInitialWindowSize])+s.granted-s.sent, 65535+h.granted-h.sentData
+		if own < n || all < n {
+			return false
+		}
+		s.sent += n
+		h.sentData += n
+		return true
+	})
 }
