@@ -85,13 +85,13 @@ func TestConn_EchoesWhateverComesInWhateverPieces(t *testing.T) {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(i), 1))
 				c := dial(t, addr)
-				sent := make([]byte, 1<<(i%20)+r.IntN(100))
+				sent := make([]byte, 1<<(i%18)+r.IntN(100))
 				for j := range sent {
 					sent[j] = byte(r.Int())
 				}
 				go func() {
 					for b := sent; len(b) > 0; {
-						n := min(len(b), 1+r.IntN(1<<(i%17)))
+						n := min(len(b), 1+r.IntN(16<<(i%13)))
 						c.Write(b[:n])
 						b = b[n:]
 					}
@@ -198,7 +198,7 @@ func TestConn_ResetEndsReadAndWrite(t *testing.T) {
 func TestConn_WriteWaitsForASlowReader(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
-		message := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+		message := bytes.Repeat([]byte("0123456789abcdef"), 1<<19)
 		wrote := result(s.ex, func() outcome {
 			n, err := s.conn.Write(message)
 			s.conn.Close()

@@ -186,3 +186,13 @@ func assertClosed(t testing.TB, err error) {
 	t.Helper()
 	assert.ErrorIs(t, err, net.ErrClosed)
 }
+
+// tryDial is dial for those who expect to be refused: it returns nil then.
+func tryDial(addr string) net.Conn {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil
+	}
+	c.SetDeadline(time.Now().Add(patience))
+	return c
+}
