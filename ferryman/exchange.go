@@ -84,6 +84,7 @@ type exchange struct {
 	length     int64
 	heard      bool // a byte of the answer was received
 	judged     bool // the breaker was told
+	unread     bool // the response announced content that it must not have: what follows is in doubt
 	complete   bool // the response was relayed to its end
 	tunnelling bool // the connection became a tunnel
 }

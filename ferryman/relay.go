@@ -26,14 +26,16 @@ func (e *exchange) relay() {
 	}
 	e.resp.ToHead = e.ask.head
 	e.framing, e.length = e.resp.Framing()
+	e.unread = e.resp.Status == 204 && (e.resp.DeclaredLength() > 0 || e.resp.DeclaresChunked())
+	if e.resp.Status == 205 { // RFC 9110 section 15.3.6: no content, whatever the upstream sends
+		e.unread = e.framing != h1.None
+		e.framing, e.length = h1.None, 0
+	}
 	if err := e.client.begin(e); err != nil {
 		e.abandon()
 		return
 	}
 	e.down.Reset(&e.up.In, e.framing, e.length)
-	if e.resp.Status == 205 { // RFC 9110 section 15.3.6: no content, whatever the upstream sends
-		e.down.Reset(&e.up.In, h1.None, 0)
-	}
 	if err := e.stream(); err != nil {
 		e.abandon()
 		return
@@ -101,9 +103,7 @@ func (e *exchange) giveBack() {
 		return
 	}
 	e.client.guard(nil)
-	bodyUnasked := e.framing == h1.None && !e.ask.head && e.resp.Status != 304 &&
-		(e.resp.DeclaredLength() > 0 || e.resp.DeclaresChunked()) // a 204 that announces content
-	if e.resp.Close() || e.framing == h1.UntilClose || bodyUnasked || e.resp.Status == 205 && e.framing != h1.None {
+	if e.resp.Close() || e.framing == h1.UntilClose || e.unread {
 		e.drop()
 		return
 	}

@@ -91,6 +91,8 @@ func (r *Request) requestLine(line []byte, at uint32) error {
 		r.Connect = true
 	case "OPTIONS":
 		r.Options = true
+	case "PRI": // RFC 9113 section 3.4: never a method of HTTP/1.1
+		return errMethod
 	}
 	return r.readTarget(target, r.method.to+1)
 }
