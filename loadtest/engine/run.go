@@ -213,6 +213,9 @@ func (r *Runner) setup() result.Setup {
 		TimeoutS: p.Timeout.Seconds(), RefusalMS: 50, Mode: p.Mode.String(), Engine: p.Executor, Protocol: p.Protocol,
 		KeepAlive: !p.NoKeepAlive,
 	}
+	if p.Executor == Goroutines {
+		s.Loops = p.Connections * p.Streams
+	}
 	if p.RefusalLimit > 0 {
 		s.RefusalMS = float64(p.RefusalLimit) / 1e6
 	}
@@ -224,3 +227,6 @@ func (r *Runner) setup() result.Setup {
 	}
 	return s
 }
+
+// Loops is how many loops the run has.
+func (r *Runner) Loops() int { return r.plan.Loops }

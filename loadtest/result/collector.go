@@ -14,13 +14,14 @@ type Collector struct {
 
 	mu     sync.Mutex // guards what follows
 	totals []*tally
-	recent *tally // over all targets, since the last Collect
+	all    *tally // over all targets
+	recent *tally // the same, since the last Collect
 	lag    *hdrhistogram.Histogram
 }
 
 // NewCollector makes a Collector and a Recorder for each of the loops.
 func NewCollector(l Layout, loops int) *Collector {
-	c := &Collector{layout: l, recent: newTally(), lag: newHistogram()}
+	c := &Collector{layout: l, all: newTally(), recent: newTally(), lag: newHistogram()}
 	for range loops {
 		c.recorders = append(c.recorders, newRecorder(l))
 	}
@@ -35,9 +36,10 @@ func (c *Collector) Recorder(i int) *Recorder { return c.recorders[i] }
 
 // Live is a look at a run that goes on.
 type Live struct {
-	Requests, Errors, Bad int64 // since the end of the warm-up
-	Recent                Recent
+	Requests, Errors, Bad int64         // since the end of the warm-up
+	P50, P99, P999        time.Duration // response times
 	LagP99                time.Duration
+	Recent                Recent
 	Targets               []LiveTarget
 }
 
@@ -84,20 +86,23 @@ func (c *Collector) Peek() Live {
 func (c *Collector) mergeLocked(b *batch) {
 	for i, t := range b.targets {
 		c.totals[i].add(t)
+		c.all.add(t)
 		c.recent.add(t)
 	}
 	c.lag.Merge(b.lag)
 }
 
 func (c *Collector) liveLocked() Live {
-	live := Live{Recent: Recent{
-		Requests: c.recent.requests(), Errors: c.recent.requests() - c.recent.classes[OK],
-		P50: quantile(c.recent.response, 50), P99: quantile(c.recent.response, 99),
-	}, LagP99: quantile(c.lag, 99)}
+	live := Live{
+		Requests: c.all.requests(), Errors: c.all.errors(), Bad: c.all.bad,
+		P50: quantile(c.all.response, 50), P99: quantile(c.all.response, 99), P999: quantile(c.all.response, 99.9),
+		LagP99: quantile(c.lag, 99),
+		Recent: Recent{
+			Requests: c.recent.requests(), Errors: c.recent.errors(),
+			P50: quantile(c.recent.response, 50), P99: quantile(c.recent.response, 99),
+		},
+	}
 	for i, t := range c.totals {
-		live.Requests += t.requests()
-		live.Errors += t.requests() - t.classes[OK]
-		live.Bad += t.bad
 		live.Targets = append(live.Targets, LiveTarget{
 			Name: c.layout.Targets[i], Classes: t.classes, Statuses: t.byStatus(), Bad: t.bad, LastBad: t.lastBad,
 		})
@@ -144,3 +149,6 @@ func (c *Collector) finish() (lines []line) {
 	}
 	return lines
 }
+
+// Targets are the names, in the order of all other lists.
+func (c *Collector) Targets() []string { return c.layout.Targets }

@@ -123,18 +123,16 @@ func (c *Collector) Report(kind string, elapsed time.Duration) Report {
 		Schema: Schema, Generator: "loadtest", Kind: kind, ElapsedS: elapsed.Seconds(), SendLag: percentiles(c.lag),
 		Timeline: Timeline{BucketMS: float64(widthFor(c.layout.Duration)) / 1e6},
 	}
-	all := newTally()
 	for i, t := range c.totals {
-		all.add(t)
 		r.Targets = append(r.Targets, t.outcome(c.layout.Targets[i], kind))
 		r.Timeline.Targets = append(r.Timeline.Targets, lines[i].columns(c.layout.Targets[i], elapsed))
 	}
-	r.Total = all.outcome("all", kind)
-	r.response, r.service = all.response, all.service
+	r.Total = c.all.outcome("all", kind)
+	r.response, r.service = c.all.response, c.all.service
 	r.Planned = r.Total.Requests
 	if elapsed > 0 {
 		r.AchievedS = float64(r.Total.Requests-r.Total.Unsent) / elapsed.Seconds()
-		r.CompletedS = float64(all.classes[OK]) / elapsed.Seconds()
+		r.CompletedS = float64(c.all.classes[OK]) / elapsed.Seconds()
 	}
 	return r
 }
@@ -165,10 +163,9 @@ func seconds(d time.Duration) *float64 {
 	return &s
 }
 
-// WriteJSON writes the report as one indented object.
+// WriteJSON writes the report as one line.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(r)
 }

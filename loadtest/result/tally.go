@@ -98,3 +98,6 @@ func (t *tally) requests() (n int64) {
 	}
 	return n
 }
+
+// errors is how many of them got no right answer.
+func (t *tally) errors() int64 { return t.requests() - t.classes[OK] }

@@ -117,6 +117,16 @@ func (r *Report) Judge(b Budgets, l Limits) {
 	}
 }
 
+// SoFar is what the verdict would be by the target's budgets alone if the run ended now.
+func (b Budgets) SoFar(l Live) string {
+	over := func(limit, measured time.Duration) bool { return limit > 0 && measured > limit }
+	allowed := max(b.Errors.Count, int64(b.Errors.Share*float64(l.Requests)))
+	if over(b.P50, l.P50) || over(b.P99, l.P99) || over(b.P999, l.P999) || (!b.Errors.Any && l.Errors > allowed) {
+		return Fail
+	}
+	return Pass
+}
+
 // compare lists the budgets that apply. Latencies of a closed loop are not judged.
 func (r *Report) compare(b Budgets) []BudgetLine {
 	var lines []BudgetLine
