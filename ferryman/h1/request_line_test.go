@@ -89,7 +89,8 @@ func TestRequest_Versions(t *testing.T) { // 5, 6, 7
 	for _, target := range []string{"*", "/"} {
 		refuses(t, 505, "unsupported protocol version", "PRI "+target+" HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	}
-	refuses(t, 400, badTarget, "PRI * HTTP/1.1\r\nHost: a\r\n\r\n")
+	refuses(t, 400, "malformed method", "PRI * HTTP/1.1\r\nHost: a\r\n\r\n")
+	refuses(t, 400, "malformed method", "PRI / HTTP/1.1\r\nHost: a\r\n\r\n")
 }
 
 func TestRequest_EveryByteInAMethod(t *testing.T) { // 8
