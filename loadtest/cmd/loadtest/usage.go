@@ -7,7 +7,7 @@ const usage = `Usage: loadtest [options] URL [URL...]       several URLs share t
   -c N         connections (10)              -t N   loops (as the rate needs)
   -R N         requests/s over all; 20k, 1M  -d D   how long it measures (10s)
   -H "N: V"    header, repeatable          -L, --latency   detailed percentiles
-  --warmup D   same rate before it, not counted     --timeout D   per request (2s)
+  --warmup D   same rate before it, uncounted   --timeout D   per request (2s)
   --mode M     pinned: request k on connection k mod c, a busy one queues, as in
                wrk2 (default); pool: any idle one
   --method M   GET, or POST with a body      --body TEXT or --body @FILE
@@ -20,8 +20,8 @@ Budgets, missing one is FAIL (exit 1):
   --max-p50 D  --max-p99 D  --max-p999 D     response time: done - intended
   --max-errors N or N% or any (0)            --min-rate N   right answers/s
   --max-refusal D   the proxy's own 503 is bad if slower (50ms)
-INVALID (exit 3), whatever the target did: under 99% of the rate sent, fewer than
-  c connections, send lag p99 over --max-lag (1ms), over --max-steal (2%) stolen
+INVALID (exit 3), whatever the target did: under 99% of the rate sent, fewer
+  than c connections, send lag p99 over --max-lag (1ms), over --max-steal (2%) stolen
 
 Output: text, and with a file name or - for standard output
   --json F   --hgrm F   --svg F   --html F
@@ -29,5 +29,5 @@ Output: text, and with a file name or - for standard output
   --control ADDR   POST /mark/NAME, POST /stop, GET /status
   --allow-remote   targets that are neither loopback nor private
 
-wrk2's -s is not taken: --method, --header (-H) and --body do what most scripts do.
+wrk2's -s is not taken: --method, --header (-H) and --body do what most do.
 `
