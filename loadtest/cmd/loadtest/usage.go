@@ -21,7 +21,7 @@ Budgets, missing one is FAIL (exit 1):
   --max-errors N or N% or any (0)            --min-rate N   right answers/s
   --max-refusal D   the proxy's own 503 is bad if slower (50ms)
 INVALID (exit 3), whatever the target did: under 99% of the rate sent, fewer
-  than c connections, send lag p99 over --max-lag (1ms), over --max-steal (2%) stolen
+than c connections, send lag p99 > --max-lag (1ms), stolen > --max-steal (2%)
 
 Output: text, and with a file name or - for standard output
   --json F   --hgrm F   --svg F   --html F
