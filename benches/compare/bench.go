@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/Bunty9/ferryman/benches/compare/contender"
@@ -88,7 +89,9 @@ func (b *bench) describe(ctx context.Context) (err error) {
 	}
 	b.report.Tracer = b.tracer.Name
 	for _, c := range b.contenders {
-		b.report.Contenders = append(b.report.Contenders, report.Contender{Name: c.Name, Title: c.Title, Version: c.Version(ctx)})
+		b.report.Contenders = append(b.report.Contenders, report.Contender{
+			Name: c.Name, Title: c.Title, Version: c.Version(ctx), Process: c.Name != contender.Direct,
+		})
 	}
 	return nil
 }
@@ -126,7 +129,7 @@ func (b *bench) workload(ctx context.Context, w workload) error {
 		return err
 	}
 	for _, name := range []string{saturated, heavy, light} {
-		if !contains(b.o.loads, name) {
+		if !slices.Contains(b.o.loads, name) {
 			continue
 		}
 		s := f.section(name, f.rate(name))
@@ -136,15 +139,6 @@ func (b *bench) workload(ctx context.Context, w workload) error {
 		b.report.Sections = append(b.report.Sections, s)
 	}
 	return nil
-}
-
-func contains(list []string, name string) bool {
-	for _, item := range list {
-		if item == name {
-			return true
-		}
-	}
-	return false
 }
 
 // site is where a contender is to serve a workload.

@@ -23,6 +23,9 @@ const (
 	maxRepeats = 3
 	// maxFailed is the share of requests without an answer that a block may have.
 	maxFailed = 0.01
+	// maxQueue is the median response time in microseconds at a fixed rate from which on requests pile
+	// up: the contender does not hold the rate, and what it costs then is what it costs saturated.
+	maxQueue = 50_000
 )
 
 // measure measures everybody against the reference, then what is counted.
@@ -47,34 +50,32 @@ func (f *field) measure(ctx context.Context, s *report.Section) error {
 	return nil
 }
 
-// alternate measures pairs as A B B A, or as B A A B if swap. What drifts slowly hits both alike.
-func (f *field) alternate(ctx context.Context, s *report.Section, a, b *contender.Running, swap bool) error {
-	if swap {
-		a, b = b, a
-	}
+// alternate measures ref and other in pairs.
+func (f *field) alternate(ctx context.Context, s *report.Section, ref, other *contender.Running, swap bool) error {
+	of := [2]*contender.Running{ref, other}
 	var costs [2]float64
 	for pair := range f.o.pairs {
-		order := []*contender.Running{a, b}
-		if pair%2 == 1 {
-			slices.Reverse(order)
-		}
-		for i, r := range order {
-			block, err := f.settled(ctx, r, *s)
+		for _, i := range turn(pair, swap) {
+			block, err := f.settled(ctx, of[i], *s)
 			if err != nil {
-				return fmt.Errorf("%s %s: %s: %w", f.w.name, s.Load, r.Name, err)
+				return fmt.Errorf("%s %s: %s: %w", f.w.name, s.Load, of[i].Name, err)
 			}
-			block.Against, block.Pair = order[1-i].Name, pair
+			block.Against, block.Pair = of[1-i].Name, pair
 			s.Blocks = append(s.Blocks, block)
-			if r == f.reference() {
-				costs[0] += block.CPUPerRequest()
-			} else {
-				costs[1] += block.CPUPerRequest()
-			}
+			costs[i] += block.CPUPerRequest() / float64(f.o.pairs)
 		}
 	}
-	n := float64(f.o.pairs)
-	f.logf("%s %s: ferryman %.1f us, %s and %s %.1f us", f.w.name, s.Load, costs[0]/n, a.Name, b.Name, costs[1]/n)
+	f.logf("%s %s: %s %.1f us, %s %.1f us", f.w.name, s.Load, ref.Name, costs[0], other.Name, costs[1])
 	return nil
+}
+
+// turn is the order of the two in a pair, so that pairs come as A B B A, or as B A A B if swap. What
+// drifts slowly hits both alike.
+func turn(pair int, swap bool) [2]int {
+	if (pair%2 == 1) != swap {
+		return [2]int{1, 0}
+	}
+	return [2]int{0, 1}
 }
 
 // settled measures a block, again if too much processor time was stolen.
@@ -152,6 +153,9 @@ var unanswered = []string{result.Timeout.String(), result.Reset.String(), result
 func refusal(o load.Outcome) string {
 	if o.Requests == 0 || o.Right == 0 {
 		return "no right answer"
+	}
+	if o.Latency != nil && o.Latency.P50 > maxQueue {
+		return fmt.Sprintf("does not hold the rate: half of the requests waited over %d ms", o.Latency.P50/1000)
 	}
 	failed := int64(0)
 	var kinds []string

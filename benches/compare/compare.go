@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/Bunty9/ferryman/benches/compare/gate"
@@ -33,7 +34,7 @@ func measured(ctx context.Context, o options, stderr io.Writer) (*report.Run, er
 		return nil, err
 	}
 	for _, w := range workloads() {
-		if contains(o.workloads, w.name) && ctx.Err() == nil {
+		if slices.Contains(o.workloads, w.name) && ctx.Err() == nil {
 			err = errors.Join(err, b.workload(ctx, w))
 		}
 	}

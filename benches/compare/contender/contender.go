@@ -172,11 +172,9 @@ func (c Contender) Version(ctx context.Context) string {
 	return parseVersion(string(out))
 }
 
-// parseVersion takes the number out of the first line that a program prints.
+// parseVersion takes the number out of what a program prints first. A build without one has none.
 func parseVersion(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if n := versionNumber.FindString(line); n != "" {
-		return n
-	}
-	return line
+	line, _, _ := strings.Cut(text, "\n")
+	line, _, _ = strings.Cut(line, ", ")
+	return strings.TrimPrefix(versionNumber.FindString(line), "v")
 }

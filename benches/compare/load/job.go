@@ -41,12 +41,13 @@ type Job struct {
 type Outcome struct {
 	Seconds    float64          `json:"seconds"`
 	Requests   int64            `json:"requests"`
-	Right      int64            `json:"right"`   // answered correctly
-	Wrong      map[string]int64 `json:"wrong"`   // the others by kind
-	RightRate  float64          `json:"rate"`    // right answers per second
-	Stolen     float64          `json:"stolen"`  // share of the machine's processor time
-	CPUSeconds float64          `json:"cpu_s"`   // of the generator, warm-up included
-	Invalid    []string         `json:"invalid"` // why the generator itself distrusts the block
+	Right      int64            `json:"right"`           // answered correctly
+	Wrong      map[string]int64 `json:"wrong"`           // the others by kind
+	RightRate  float64          `json:"rate"`            // right answers per second
+	Stolen     float64          `json:"stolen"`          // share of the machine's processor time
+	CPUSeconds float64          `json:"cpu_s"`           // of the generator, warm-up included
+	Invalid    []string         `json:"invalid"`         // why the generator itself distrusts the block
+	LagP99     int64            `json:"send_lag_p99_us"` // how late it was while a connection was idle
 
 	// Response times in microseconds from when a request was due; absent in a closed loop, where they
 	// would mislead.
@@ -55,7 +56,11 @@ type Outcome struct {
 
 // Latency is a distribution of response times in microseconds.
 type Latency struct {
-	P50, P90, P99, P999, Max int64
+	P50  int64 `json:"p50"`
+	P90  int64 `json:"p90"`
+	P99  int64 `json:"p99"`
+	P999 int64 `json:"p999"`
+	Max  int64 `json:"max"`
 }
 
 // plan translates a job for the engine.
@@ -93,6 +98,7 @@ func outcome(r *result.Report) Outcome {
 	o := Outcome{
 		Seconds: r.ElapsedS, Requests: r.Total.Requests, Right: r.Total.Classes[result.OK.String()], Wrong: map[string]int64{},
 		RightRate: r.CompletedS, Stolen: r.Stolen, CPUSeconds: r.Cost.CPUSeconds, Invalid: r.Verdict.Reasons,
+		LagP99: r.SendLag.P99US,
 	}
 	for class, n := range r.Total.Classes {
 		if n > 0 && class != result.OK.String() {

@@ -40,21 +40,52 @@ func (p *printer) line(format string, a ...any) {
 	}
 }
 
+// column is a figure of the table. It is left out of sections that it says nothing about.
+type column struct {
+	head   string
+	of     func(Row) stats.Summary
+	unit   float64 // what the figure is multiplied with to be printed
+	digits int
+	fixed  bool // only at a fixed rate
+	closed bool // only saturated
+}
+
+func (r *Run) columns(s *Section) (columns []column) {
+	it := r.Reference + " / it"
+	for _, c := range []column{
+		{head: "CPU us/request", of: func(r Row) stats.Summary { return r.CPU }, unit: 1, digits: 1},
+		{head: it, of: func(r Row) stats.Summary { return r.CPURatio }, unit: 1, digits: 2},
+		{head: "requests/s", of: func(r Row) stats.Summary { return r.Rate }, unit: 1},
+		{head: it, of: func(r Row) stats.Summary { return r.RateRatio }, unit: 1, digits: 2, closed: true},
+		{head: "p50 ms", of: func(r Row) stats.Summary { return r.P50 }, unit: 1e-3, digits: 2, fixed: true},
+		{head: "p99 ms", of: func(r Row) stats.Summary { return r.P99 }, unit: 1e-3, digits: 2, fixed: true},
+		{head: r.Reference + " - it", of: func(r Row) stats.Summary { return r.AddedP99 }, unit: 1e-3, digits: 2, fixed: true},
+		{head: "memory MiB", of: func(r Row) stats.Summary { return r.MemoryMiB }, unit: 1, digits: 1},
+		{head: "system calls/request", of: func(r Row) stats.Summary { return r.SystemCalls }, unit: 1, digits: 2, closed: true},
+		{head: "allocations/request", of: func(r Row) stats.Summary { return r.Allocations }, unit: 1, digits: 3, closed: true},
+	} {
+		if fixed := s.Rate > 0; !(c.fixed && !fixed) && !(c.closed && fixed) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
 func (p *printer) section(r *Run, s *Section) {
-	columns := []string{"", "CPU us/request", r.Reference + " / it", "requests/s"}
-	if s.Rate > 0 {
-		columns = append(columns, "p50 ms", "p99 ms", "p99 ms added by "+r.Reference)
-	}
-	columns = append(columns, "memory MiB")
-	if s.Rate == 0 {
-		columns = append(columns, "system calls/request", "allocations/request")
-	}
-	columns = append(columns, "")
+	columns := r.columns(s)
 	p.line("\n### %s, %s\n", s.Title, s.conditions())
-	p.line("| %s |", strings.Join(columns, " | "))
-	p.line("|%s", strings.Repeat(" --- |", len(columns)))
+	heads := []string{""}
+	for _, c := range columns {
+		heads = append(heads, c.head)
+	}
+	p.line("| %s | |", strings.Join(heads, " | "))
+	p.line("|%s", strings.Repeat(" --- |", len(heads)+1))
 	for _, row := range s.Rows {
-		p.line("| %s |", strings.Join(s.cells(r, row), " | "))
+		cells := []string{r.label(row.Contender)}
+		for _, c := range columns {
+			cells = append(cells, spread(c.of(row), c.unit, c.digits))
+		}
+		p.line("| %s | %s |", strings.Join(cells, " | "), row.Note)
 	}
 }
 
@@ -70,30 +101,11 @@ func (s *Section) conditions() string {
 	return fmt.Sprintf("%s: %.0f requests/s, %s", s.Load, s.Rate, text)
 }
 
-func (s *Section) cells(r *Run, row Row) []string {
-	cells := []string{r.label(row.Contender), spread(row.CPU, 1, 1), spread(row.CPURatio, 1, 2), spread(row.Rate, 1, 0)}
-	if row.CPU.Median == 0 {
-		cells[1], cells[2] = "-", "-"
-	}
-	if s.Rate > 0 {
-		cells = append(cells, spread(row.P50, 1e-3, 2), spread(row.P99, 1e-3, 2), spread(row.AddedP99, 1e-3, 2))
-	}
-	memory := spread(row.MemoryMiB, 1, 1)
-	if row.MemoryMiB.Median == 0 {
-		memory = "-"
-	}
-	cells = append(cells, memory)
-	if s.Rate == 0 {
-		cells = append(cells, spread(row.SystemCalls, 1, 2), spread(row.Allocations, 1, 3))
-	}
-	return append(cells, row.Note)
-}
-
 // label is a contender's title with its version.
 func (r *Run) label(name string) string {
 	for _, c := range r.Contenders {
 		if c.Name == name {
-			return strings.TrimSpace(c.Title + " " + strings.TrimPrefix(c.Version, "v"))
+			return strings.TrimSpace(c.Title + " " + c.Version)
 		}
 	}
 	return name

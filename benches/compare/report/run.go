@@ -37,6 +37,7 @@ type Contender struct {
 	Name    string `json:"name"`
 	Title   string `json:"title"`
 	Version string `json:"version,omitempty"`
+	Process bool   `json:"process"` // there is one, with processor time and memory to read
 	// Missing says why it was not compared at all; empty: it was.
 	Missing string `json:"missing,omitempty"`
 }

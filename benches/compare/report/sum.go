@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/Bunty9/ferryman/benches/compare/stats"
 )
@@ -31,12 +32,14 @@ func (s *Section) row(c Contender, reference string) Row {
 		return stats.Of(samples)
 	}
 	row.Blocks = len(counted)
+	if c.Process {
+		row.CPU = of(Block.CPUPerRequest)
+		row.MemoryMiB = of(func(b Block) float64 { return float64(b.PSSKiB) / 1024 })
+	}
 	row.Rate = of(func(b Block) float64 { return b.Outcome.RightRate })
-	row.MemoryMiB = of(func(b Block) float64 { return float64(b.PSSKiB) / 1024 })
 	if s.Rate > 0 {
 		row.P50, row.P99 = of(p50), of(p99)
 	}
-	row.CPU = of(Block.CPUPerRequest)
 	row.SystemCalls, row.Allocations = s.probed(c.Name, SystemCalls), s.probed(c.Name, Allocations)
 	if c.Name != reference {
 		row.CPURatio = stats.Of(stats.Ratios(s.pairs(reference, c.Name, Block.CPUPerRequest)))
@@ -97,29 +100,46 @@ func (s *Section) probed(name, kind string) stats.Summary {
 	return stats.Of(samples)
 }
 
+// maxLag is how late the generator may be at the 99th percentile, in microseconds, before its
+// lateness shows in the latencies.
+const maxLag = 1000
+
 // annotate says what a reader must know about the row before believing it.
 func (s *Section) annotate(row *Row) {
-	refused, invalid, why := 0, 0, ""
+	refused, late, why := 0, 0, ""
 	for _, b := range s.Blocks {
 		if b.Contender != row.Contender {
 			continue
 		}
 		row.Repeated += b.Repeated
-		switch {
-		case b.Refused != "":
+		if b.Refused != "" {
 			refused, why = refused+1, b.Refused
-		case len(b.Outcome.Invalid) > 0 && s.Rate > 0:
-			invalid++
-			if why == "" {
-				why = b.Outcome.Invalid[0]
-			}
+		} else if s.Rate > 0 && b.Outcome.LagP99 > maxLag {
+			late++
 		}
 	}
-	switch {
-	case row.Note != "":
-	case refused > 0:
-		row.Note = fmt.Sprintf("%d blocks not counted: %s", refused, why)
-	case invalid > 0:
-		row.Note = fmt.Sprintf("in %d of %d blocks %s", invalid, row.Blocks, why)
+	var notes []string
+	if row.Note != "" {
+		notes = append(notes, oneLine(row.Note))
 	}
+	if refused > 0 {
+		notes = append(notes, fmt.Sprintf("%d blocks not counted: %s", refused, oneLine(why)))
+	}
+	if late > 0 {
+		notes = append(notes, fmt.Sprintf("generator late in %d of %d blocks", late, row.Blocks))
+	}
+	if row.Repeated > 0 {
+		notes = append(notes, fmt.Sprintf("%d blocks repeated for stolen time", row.Repeated))
+	}
+	row.Note = strings.Join(notes, "; ")
+}
+
+// oneLine makes a message fit into a cell of a table.
+func oneLine(text string) string {
+	const most = 160
+	text = strings.NewReplacer("\n", " ", "|", "/").Replace(text)
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
 }

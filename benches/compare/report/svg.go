@@ -15,6 +15,9 @@ const (
 	headStep  = 44
 )
 
+// yardstick is the contender that is no competitor, and is drawn as such.
+const yardstick = "floor"
+
 // WriteSVG draws the processor time per request of every section, a bar for each contender and its
 // interval as a line across the bar's end.
 func (r *Run) WriteSVG(w io.Writer) error {
@@ -77,7 +80,7 @@ func (r *Run) color(row Row) string {
 	switch row.Contender {
 	case r.Reference:
 		return "#2b6cb0"
-	case "floor":
+	case yardstick:
 		return "#cbd5e0"
 	}
 	return "#90a4ae"
