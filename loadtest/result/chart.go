@@ -13,7 +13,7 @@ import (
 const (
 	chartWidth   = 920
 	plotLeft     = 70
-	plotRight    = chartWidth - 20
+	plotRight    = chartWidth - 35
 	plotWidth    = plotRight - plotLeft
 	curveHeight  = 300
 	stripHeight  = 130 // per target

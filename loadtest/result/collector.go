@@ -58,12 +58,27 @@ type LiveTarget struct {
 	LastBad  time.Duration // intended time of the last bad request since the end of the warm-up, -1 if none
 }
 
-// Collect merges what the recorders have flushed and returns the state of the run. It may be called
-// from any goroutine, but Recent is meaningful to one caller only.
+// Collect merges what the recorders have flushed, returns the state of the run and begins a new
+// stretch of Recent, which is therefore meaningful to one caller only.
 func (c *Collector) Collect() Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.gatherLocked()
+	live := c.liveLocked()
 	c.recent.reset()
+	return live
+}
+
+// Peek is Collect for everybody else: Recent goes on. Either has to be called more often than the
+// recorders flush for their numbers to be fresh.
+func (c *Collector) Peek() Live {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gatherLocked()
+	return c.liveLocked()
+}
+
+func (c *Collector) gatherLocked() {
 	for _, r := range c.recorders {
 		select {
 		case b := <-r.full:
@@ -73,14 +88,6 @@ func (c *Collector) Collect() Live {
 		default:
 		}
 	}
-	return c.liveLocked()
-}
-
-// Peek returns the state as of the last Collect, from any goroutine. Its Recent is that of then.
-func (c *Collector) Peek() Live {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.liveLocked()
 }
 
 func (c *Collector) mergeLocked(b *batch) {
@@ -134,9 +141,9 @@ func (t *tally) byStatus() map[int]int64 {
 
 // finish merges everything that is left. The loops must have ended.
 func (c *Collector) finish() (lines []line) {
-	c.Collect()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.gatherLocked()
 	for range c.layout.Targets {
 		lines = append(lines, newLine(c.layout.Duration))
 	}

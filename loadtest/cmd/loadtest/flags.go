@@ -50,10 +50,16 @@ func parse(args []string) (options, error) {
 	r.requestFlags(flags)
 	o.judgeFlags(flags)
 	o.outputFlags(flags)
-	if err := flags.Parse(apart(args)); err != nil {
-		return options{}, err
+	var urls []string
+	for rest := apart(args); len(rest) > 0; { // flags may also come after a URL, as in wrk2
+		if err := flags.Parse(rest); err != nil {
+			return options{}, err
+		}
+		if rest = flags.Args(); len(rest) > 0 {
+			urls, rest = append(urls, rest[0]), rest[1:]
+		}
 	}
-	return o.finish(r, flags.Args())
+	return o.finish(r, urls)
 }
 
 // apart splits what wrk2's users write in one, such as -c100.

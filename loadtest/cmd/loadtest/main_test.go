@@ -116,8 +116,9 @@ func TestRun_HelpFitsOneScreen(t *testing.T) {
 }
 
 func TestRun_NumbersAsWrk2WritesThem(t *testing.T) {
-	o, err := parse([]string{"-t2", "-c100", "-d30", "-R2.5k", "--timeout", "3", "-H", "A: b", "-H", "C: d", "-L", "http://127.0.0.1/"})
+	o, err := parse([]string{"-t2", "-c100", "-d30", "-R2.5k", "--timeout", "3", "-H", "A: b", "-H", "C: d", "http://127.0.0.1/", "-L", "http://127.0.0.1/2"})
 	require.NoError(t, err)
+	require.Len(t, o.plan.Targets, 2)
 	require.Equal(t, 2, o.plan.Loops)
 	require.Equal(t, 100, o.plan.Connections)
 	require.Equal(t, 30*time.Second, o.plan.Duration)

@@ -10,10 +10,14 @@ import (
 	"github.com/Bunty9/ferryman/loadtest/result"
 )
 
-// watchEvery is how often the numbers of a run are gathered and the live line is renewed.
-const watchEvery = time.Second
+// The numbers of a run are gathered every quarter of a second and the live line is renewed every
+// second.
+const (
+	gatherEvery = 250 * time.Millisecond
+	lineEvery   = time.Second
+)
 
-// watch gathers the numbers of a run once a second, for the live line, the status and the metrics.
+// watch gathers the numbers of a run for the live line, the status and the metrics.
 type watch struct {
 	quit, done chan struct{}
 }
@@ -31,9 +35,9 @@ func (w *watch) stop() {
 
 func (w *watch) run(r *engine.Runner, b result.Budgets, live io.Writer) {
 	defer close(w.done)
-	ticker := time.NewTicker(watchEvery)
+	ticker := time.NewTicker(gatherEvery)
 	defer ticker.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-w.quit:
 			if live != nil {
@@ -41,6 +45,10 @@ func (w *watch) run(r *engine.Runner, b result.Budgets, live io.Writer) {
 			}
 			return
 		case <-ticker.C:
+			if n%int(lineEvery/gatherEvery) != 0 {
+				r.Collector().Peek()
+				continue
+			}
 			numbers := r.Collector().Collect()
 			if live != nil {
 				fmt.Fprintf(live, "\r\033[K%s", liveLine(r.Elapsed(), numbers, b))
@@ -54,7 +62,7 @@ func liveLine(elapsed time.Duration, l result.Live, b result.Budgets) string {
 		return fmt.Sprintf("warming up, %s left", (-elapsed).Round(time.Second))
 	}
 	return fmt.Sprintf("%s  %d/s  p50 %s  p99 %s  errors %d  %s so far", elapsed.Round(time.Second),
-		l.Recent.Requests*int64(time.Second)/int64(watchEvery), l.Recent.P50, l.Recent.P99, l.Errors, b.SoFar(l))
+		l.Recent.Requests*int64(time.Second)/int64(lineEvery), l.Recent.P50, l.Recent.P99, l.Errors, b.SoFar(l))
 }
 
 // liveWriter is where the live line goes: the terminal, if standard error is one.
