@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -332,6 +333,33 @@ func TestConn_AwaitTakesNothingAway(t *testing.T) {
 			_, err := s.conn.Read(make([]byte, 1))
 			assert.Equal(t, io.EOF, err)
 			assert.NoError(t, s.conn.Await())
+		})
+	})
+}
+
+// Reads stop at urgent data, so a short one does not mean that nothing is left.
+func TestConn_UrgentDataHidesNothing(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, client := pair(t, e)
+		raw, err := client.SyscallConn()
+		require.NoError(t, err)
+		client.Write([]byte("before"))
+		require.NoError(t, raw.Control(func(fd uintptr) {
+			assert.NoError(t, syscall.Sendto(int(fd), []byte("!"), syscall.MSG_OOB, nil))
+		}))
+		client.Write([]byte("after"))
+		want := len("beforeafter")
+		on(t, s.ex, func() {
+			s.conn.SetReadDeadline(time.Now().Add(patience))
+			var got []byte
+			for b := make([]byte, 64); len(got) < want; {
+				n, err := s.conn.Read(b)
+				if !assert.NoError(t, err) {
+					return
+				}
+				got = append(got, b[:n]...)
+			}
+			assert.Equal(t, "beforeafter", string(got))
 		})
 	})
 }

@@ -66,8 +66,7 @@ func (c *loopConn) connect(timeout time.Duration) error {
 	if timeout > 0 {
 		c.SetWriteDeadline(time.Now().Add(timeout))
 	}
-	c.l.park(&c.writer)
-	if err := c.usable(c.l.slots[c.slot].wd); err != nil {
+	if err := c.awaitOutput(); err != nil {
 		return err
 	}
 	c.SetWriteDeadline(time.Time{})

@@ -37,20 +37,25 @@ func hold(argument string) {
 	runtime.KeepAlive(held)
 }
 
-// idleMemory returns what each of n connections that wait for their first byte takes.
-func idleMemory(t testing.TB, e netloop.Engine, n int) float64 {
+// idleMemory returns what each of n connections that wait for their first byte takes, and what is
+// left of it when they have gone.
+func idleMemory(t testing.TB, e netloop.Engine, n int) (each, left float64) {
 	var waiting atomic.Int64
 	addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
+		defer waiting.Add(-1)
 		defer c.Close()
 		waiting.Add(1)
 		c.SetReadDeadline(ex.Now().Add(time.Hour))
 		c.Await()
 	})
 	before := memory()
-	out, _ := startChild(t, fmt.Sprintf("hold %s %d", addr, n))
+	out, child := startChild(t, fmt.Sprintf("hold %s %d", addr, n))
 	require.True(t, out.Scan())
 	eventually(t, "all wait", func() bool { return waiting.Load() == int64(n) })
-	return float64(memory()-before) / float64(n)
+	each = float64(memory()-before) / float64(n)
+	require.NoError(t, child.Kill())
+	eventually(t, "all have ended", func() bool { return waiting.Load() == 0 })
+	return each, (float64(memory()) - float64(before)) / float64(n)
 }
 
 func memory() uint64 {
@@ -65,9 +70,10 @@ func TestCost_AnIdleConnectionIsSmall(t *testing.T) {
 		if name != "loops" {
 			continue
 		}
-		each := idleMemory(t, e, 10_000)
-		t.Logf("%s: %.0f bytes", name, each)
+		each, left := idleMemory(t, e, 10_000)
+		t.Logf("%s: %.0f bytes, %.0f of them left when they have gone", name, each, left)
 		require.Less(t, each, 6.0*1024)
+		require.Less(t, left, 1024.0, "the runtime keeps some 500 of a goroutine")
 	}
 }
 
@@ -75,7 +81,9 @@ func BenchmarkIdleMemory(b *testing.B) {
 	for name := range engines(b, netloop.Options{}) {
 		b.Run(name, func(b *testing.B) {
 			e := engines(b, netloop.Options{Loops: 2})[name]
-			b.ReportMetric(idleMemory(b, e, 5000), "B/conn")
+			each, left := idleMemory(b, e, 5000)
+			b.ReportMetric(each, "B/conn")
+			b.ReportMetric(left, "B/conn-left")
 			b.ReportMetric(0, "ns/op")
 		})
 	}

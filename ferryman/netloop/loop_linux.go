@@ -13,6 +13,8 @@ import (
 const (
 	// maxEvents is how many events a loop takes from the kernel at once.
 	maxEvents = 256
+	// allEvents is what connections are registered for, once.
+	allEvents = unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 	// politeness is for how long a loop that never has to wait keeps its processor before
 	// other goroutines get a chance.
 	politeness = time.Millisecond
@@ -163,7 +165,7 @@ func (l *loop) add(c *loopConn) error {
 		l.vacant = int32(len(l.slots) - 1)
 	}
 	c.slot = l.vacant
-	err := l.watch(c.fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET, c.slot)
+	err := l.watch(c.fd, allEvents, c.slot)
 	if err == nil {
 		s := &l.slots[c.slot]
 		l.vacant, s.next, s.c = s.next, 0, c

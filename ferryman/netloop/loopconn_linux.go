@@ -26,6 +26,7 @@ type loopConn struct {
 	slot   int32
 	input  input
 	gone   bool // the peer has closed its sending side, or there is an error
+	urgent bool // there was urgent data (RFC 6093), at which reads stop short
 	client bool // accepted, not dialled
 
 	reader, writer *strand // who waits to read or write
@@ -47,6 +48,7 @@ func (c *loopConn) event(is uint32) {
 		c.input = someInput
 		c.l.wake(&c.reader)
 	}
+	c.urgent = c.urgent || is&unix.EPOLLPRI != 0
 	if is&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		c.l.wake(&c.writer)
 	}
@@ -72,6 +74,15 @@ func (c *loopConn) awaitInput() error {
 		}
 		c.l.park(&c.reader)
 	}
+}
+
+// awaitOutput waits for the end of a connect or of a lack of space.
+func (c *loopConn) awaitOutput() error {
+	if err := c.usable(c.l.slots[c.slot].wd); err != nil {
+		return err
+	}
+	c.l.park(&c.writer)
+	return c.usable(c.l.slots[c.slot].wd)
 }
 
 func (c *loopConn) Await() error {
@@ -103,7 +114,7 @@ func (c *loopConn) Read(b []byte) (int, error) {
 		case n == 0:
 			return 0, io.EOF
 		case c.gone: // an end of stream is behind the bytes, for which no event will come
-		case n < len(b):
+		case n < len(b) && !c.urgent:
 			c.input = noInput // drained: what comes from here on is a new event
 		default:
 			c.input = maybeInput
@@ -114,24 +125,24 @@ func (c *loopConn) Read(b []byte) (int, error) {
 }
 
 func (c *loopConn) Write(b []byte) (int, error) {
-	for sent := 0; ; {
-		c.l.breathe()
-		if err := c.usable(c.l.slots[c.slot].wd); err != nil || sent == len(b) {
-			return sent, err
-		}
+	c.l.breathe()
+	sent, err := 0, c.usable(c.l.slots[c.slot].wd)
+	for err == nil && sent < len(b) {
 		n, errno := send(c.fd, b[sent:])
 		switch {
 		case errno == unix.EAGAIN:
-			c.l.park(&c.writer)
+			err = c.awaitOutput()
 		case errno != 0:
-			return sent, c.failed("write", "sendto", errno)
+			err = c.failed("write", "sendto", errno)
 		default:
 			c.l.spend(n)
-			if sent += n; sent == len(b) {
-				return sent, nil
+			if sent += n; sent < len(b) {
+				c.l.breathe()
+				err = c.usable(c.l.slots[c.slot].wd)
 			}
 		}
 	}
+	return sent, err
 }
 
 func (c *loopConn) failed(op, call string, errno syscall.Errno) error {

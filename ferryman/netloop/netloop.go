@@ -108,7 +108,7 @@ type Engine interface {
 
 	// Close closes the listeners that are served, aborts all connections that still exist and
 	// waits for every strand to end. Strands must end soon after their connections fail. What
-	// is dialled, adopted or served afterwards fails at once.
+	// is dialled, adopted or served afterwards fails at once. A strand must not call it.
 	Close() error
 }
 
