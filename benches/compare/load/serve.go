@@ -107,8 +107,8 @@ func (s *server) run(ctx context.Context, j Job) (Outcome, error) {
 		kind string
 		at   time.Duration
 	}{{begun, 0}, {ended, j.Duration}} {
-		if !reach(runner, moment.at, func() bool { return len(over) > 0 }) {
-			break
+		if !reach(runner, moment.at, func() bool { return len(over) > 0 }) && moment.kind == begun {
+			break // it failed, or was cut; the end, though, may come with the last answer
 		}
 		if err := s.events.Encode(event{Kind: moment.kind}); err != nil {
 			runner.Stop()
