@@ -45,6 +45,8 @@ type h2client struct {
 	de *hpack.Decoder
 	id uint32 // the next stream
 
+	greeted bool // the preface was sent: frames are answered
+
 	mu      sync.Mutex // guards what follows
 	change  chan struct{}
 	streams map[uint32]*h2stream
@@ -98,7 +100,7 @@ func (h h2head) get(name string) string {
 }
 
 // final is the head that is no 1xx.
-func (s *h2stream) final() h2head {
+func (s h2stream) final() h2head {
 	for _, h := range s.heads {
 		if h.status != "" && h.status[0] != '1' {
 			return h
@@ -137,6 +139,7 @@ func (r *rig) dialRawH2(t testing.TB, options ...h2options) *h2client {
 
 // preface sends the client's preface and starts reading.
 func (h *h2client) preface() {
+	h.greeted = true
 	h.send(http2.ClientPreface)
 	h.write(func() error { return h.fr.WriteSettings(h.o.settings...) })
 	go h.read()
@@ -236,7 +239,7 @@ func (h *h2client) take(f http2.Frame) {
 	id := f.Header().StreamID
 	switch f := f.(type) {
 	case *http2.SettingsFrame:
-		if !f.IsAck() {
+		if !f.IsAck() && h.greeted {
 			h.write(h.fr.WriteSettingsAck)
 		}
 		h.note(func() {
@@ -493,6 +496,13 @@ func (h *h2client) upload(t testing.TB, id uint32, body string) {
 	}
 }
 
+// feed sends a piece of a body as the proxy's windows allow.
+func (h *h2client) feed(t testing.TB, id uint32, piece string) {
+	t.Helper()
+	h.claim(t, id, int64(len(piece)))
+	h.data(id, false, piece)
+}
+
 // claim waits until n bytes fit into the proxy's windows, and takes them.
 func (h *h2client) claim(t testing.TB, id uint32, n int64) {
 	t.Helper()
@@ -501,12 +511,17 @@ func (h *h2client) claim(t testing.TB, id uint32, n int64) {
 		if s.end || s.reset != nil || h.ended != nil {
 			return true
 		}
-		own, all := int64(h.got[http2.SettingInitialWindowSize])+s.granted-s.sent, 65535+h.granted-h.sentData
-		if own < n || all < n {
+		if !h.fits(id, n) {
 			return false
 		}
 		s.sent += n
 		h.sentData += n
 		return true
 	})
+}
+
+// fits reports whether the proxy's windows take n bytes more.
+func (h *h2client) fits(id uint32, n int64) bool {
+	s := h.stream(id)
+	return int64(h.got[http2.SettingInitialWindowSize])+s.granted-s.sent >= n && 65535+h.granted-h.sentData >= n
 }
