@@ -15,5 +15,9 @@
 // has a goroutine; that costs more and is meant for comparing targets, not for measuring
 // microseconds.
 //
+// A loop sleeps in the kernel. A process that does other things beside should have as many as
+// Runner.Loops processors more than it needs for them (runtime.GOMAXPROCS), or the runtime keeps
+// taking one away from the loop and giving it back.
+//
 // It does not follow redirects, keep cookies, resolve names again or retry.
 package engine

@@ -145,6 +145,36 @@ func TestRun_BytesThatNobodyAskedForAreCounted(t *testing.T) {
 	require.GreaterOrEqual(t, report.Connections.Unsolicited, int64(30))
 }
 
+// A server that has seen enough answers before the body is through, and takes no more of it.
+func TestRun_AnAnswerBeforeTheRequestIsThroughCounts(t *testing.T) {
+	executors(t, func(t *testing.T, executor string) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Read(make([]byte, 1)) // the head has begun to come
+				_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+				defer c.Close()
+			}
+		}()
+		p := plan("http://" + l.Addr().String() + "/")
+		p.Executor, p.Rate, p.Connections, p.Timeout = executor, 8, 2, 500*time.Millisecond
+		p.Targets[0].Body = make([]byte, 20<<20)
+		report := run(t, p)
+		if executor == Goroutines { // it writes first and reads then: it does not notice in time
+			require.Equal(t, "timeout 2", classes(report.Total))
+			return
+		}
+		require.Equal(t, "status 2", classes(report.Total))
+		require.Equal(t, map[int]int64{413: 2}, report.Total.Statuses)
+	})
+}
+
 func TestRun_ADeadTargetIsAConnectErrorPerRequest(t *testing.T) {
 	executors(t, func(t *testing.T, executor string) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
