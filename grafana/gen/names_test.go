@@ -50,7 +50,7 @@ func (f families) family(name string) string {
 }
 
 var (
-	ours     = regexp.MustCompile(`(?:^|[^\w:])((?:ferryman|echo|loadtest)_\w*[a-z0-9])\b([^:\w]|$)`)
+	ours     = regexp.MustCompile(`(?:^|[^\w:])((?:ferryman|echo|loadtest)_\w*[a-z0-9])\b(:|\.\w+)?`)
 	selector = regexp.MustCompile(`([a-zA-Z_]\w*)\{([^{}]*)\}`)
 	matcher  = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
 	grouping = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)`)
@@ -62,7 +62,7 @@ var (
 func (f families) check(e expression) (missing []string) {
 	labels := []string{}
 	for _, m := range ours.FindAllStringSubmatch(e.expr, -1) {
-		if f.family(m[1]) == "" {
+		if m[2] == "" && f.family(m[1]) == "" {
 			missing = append(missing, m[1])
 		}
 	}
@@ -117,7 +117,7 @@ var tableRow = regexp.MustCompile("(?m)^\\| `((?:ferryman|echo|loadtest)_\\w+)` 
 // checkDocument returns the names in a text, and the labels in its tables, that do not exist.
 func (f families) checkDocument(text string) (missing []string) {
 	for _, m := range ours.FindAllStringSubmatch(text, -1) {
-		if f.family(m[1]) == "" {
+		if m[2] == "" && f.family(m[1]) == "" { // else a recording, or a file
 			missing = append(missing, m[1])
 		}
 	}
@@ -180,6 +180,6 @@ func TestNames_WhatDoesNotExistIsFound(t *testing.T) {
 	} {
 		require.Equal(t, []string{c.want}, f.check(c.e), c.e.expr)
 	}
-	require.Empty(t, f.checkDocument("| `ferryman_x_seconds` | `route` | says route:ferryman_z:rate1m and `ferryman_*` |"))
+	require.Empty(t, f.checkDocument("| `ferryman_x_seconds` | `route` | says route:ferryman_z:rate1m, loadtest_linux.go and `ferryman_*` |"))
 	require.Equal(t, []string{"echo_gone", "ferryman_x_seconds{status}"}, f.checkDocument("echo_gone\n| `ferryman_x_seconds` | `status` | |"))
 }
