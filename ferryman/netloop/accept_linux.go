@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -107,7 +108,7 @@ func (a *acceptor) pause() {
 }
 
 // place gives a new connection to the loop that has the fewest.
-func (a *acceptor) place(fd int, from inetAddr) {
+func (a *acceptor) place(fd int, from netip.AddrPort) {
 	l := a.l.e.leastLoaded(a.l)
 	l.accepted.Add(1)
 	c := &loopConn{l: l, fd: fd, client: true, peer: from}

@@ -20,13 +20,7 @@ func (l *loop) Dial(addr string, timeout time.Duration) (Conn, error) {
 	if err != nil || ap.Addr().Zone() != "" {
 		return l.dialName(addr, timeout)
 	}
-	c := &loopConn{l: l, fd: -1}
-	c.peer = inetAddr{ip: ap.Addr().As16(), port: ap.Port()}
-	if ap.Addr().Unmap().Is4() {
-		ip := ap.Addr().Unmap().As4()
-		c.peer = inetAddr{v4: true, port: ap.Port()}
-		copy(c.peer.ip[:], ip[:])
-	}
+	c := &loopConn{l: l, fd: -1, peer: netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())}
 	if err := c.connect(timeout); err != nil {
 		if c.fd >= 0 {
 			c.Close()
@@ -38,9 +32,10 @@ func (l *loop) Dial(addr string, timeout time.Duration) (Conn, error) {
 
 // connect gives c a descriptor that is connected to c.peer. It leaves one if it fails later.
 func (c *loopConn) connect(timeout time.Duration) error {
-	family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(c.peer.port), Addr: c.peer.ip})
-	if c.peer.v4 {
-		family, to = unix.AF_INET, &unix.SockaddrInet4{Port: int(c.peer.port), Addr: [4]byte(c.peer.ip[:4])}
+	ip, port := c.peer.Addr(), int(c.peer.Port())
+	family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: ip.As16()})
+	if ip.Is4() {
+		family, to = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,8 +74,7 @@ func (c *loopConn) connect(timeout time.Duration) error {
 // notItself refuses a connection of a socket with itself, which TCP makes if the system happens
 // to choose the very port that is dialled, and nobody listens there.
 func (c *loopConn) notItself() error {
-	at := c.LocalAddr().(*net.TCPAddr)
-	if to := c.RemoteAddr().(*net.TCPAddr); at.Port == to.Port && at.IP.Equal(to.IP) {
+	if c.LocalAddr().String() == c.peer.String() {
 		return os.NewSyscallError("connect", unix.ECONNREFUSED)
 	}
 	return nil
@@ -88,47 +82,46 @@ func (c *loopConn) notItself() error {
 
 // dialName has a goroutine dial, and waits for it. The strand lives on, and so does the loop.
 func (l *loop) dialName(addr string, timeout time.Duration) (Conn, error) {
-	var d dialled
-	go l.dial(&d, addr, timeout)
-	for d.conn == nil && d.err == nil {
-		l.park(&d.waiter)
-	}
-	if d.err != nil {
-		return nil, d.err
-	}
-	err := l.add(d.conn)
-	if l.closing {
-		err = net.ErrClosed
-	}
+	c := &loopConn{l: l, fd: -1}
+	var err error
+	done := l.NewGate()
+	go c.dial(addr, timeout, func(failed error) {
+		l.post(func() {
+			err = failed
+			done.Open()
+		})
+	})
+	done.Wait()
 	if err != nil {
-		unix.Close(d.conn.fd)
 		return nil, err
 	}
-	return d.conn, nil
-}
-
-// dialled is the outcome of a dial on a goroutine. The loop's goroutine sets it.
-type dialled struct {
-	waiter *strand
-	conn   *loopConn // not yet in the loop's set
-	err    error
-}
-
-func (l *loop) dial(d *dialled, addr string, timeout time.Duration) {
-	dialer := net.Dialer{Timeout: max(timeout, 0)}
-	c := &loopConn{l: l, fd: -1}
-	nc, err := dialer.DialContext(l.e.ctx, "tcp", addr)
-	if err == nil {
-		c.local, c.remote = nc.LocalAddr().(*net.TCPAddr), nc.RemoteAddr().(*net.TCPAddr)
-		c.fd, err = duplicate(nc.(*net.TCPConn))
-		nc.Close()
+	if l.closing {
+		err = net.ErrClosed
+	} else {
+		err = l.add(c)
 	}
-	l.post(func() {
-		if d.err = err; err == nil {
-			d.conn = c
-		}
-		l.wake(&d.waiter)
-	})
+	if err != nil {
+		unix.Close(c.fd)
+		return nil, err
+	}
+	return c, nil
+}
+
+// dial gives c a descriptor and addresses, and then calls done. Until then it has c to itself.
+func (c *loopConn) dial(addr string, timeout time.Duration, done func(error)) {
+	done(c.dialNet(addr, timeout))
+}
+
+func (c *loopConn) dialNet(addr string, timeout time.Duration) error {
+	dialer := net.Dialer{Timeout: max(timeout, 0)}
+	nc, err := dialer.DialContext(c.l.e.ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	c.local, c.remote = nc.LocalAddr().(*net.TCPAddr), nc.RemoteAddr().(*net.TCPAddr)
+	c.fd, err = duplicate(nc.(*net.TCPConn))
+	return err
 }
 
 // duplicate returns a descriptor of its own for the socket of c.

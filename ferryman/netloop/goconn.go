@@ -15,7 +15,14 @@ type goConn struct {
 	g    *GoroutineEngine
 	base net.Conn        // the innermost connection: Conn itself unless that wraps another
 	raw  syscall.RawConn // the socket of base; nil if there is none
-	look lookout         // the last answer of raw, and the functions that ask it
+
+	// Functions that ask raw, made once so that asking does not allocate.
+	await   func(fd uintptr) bool // returns true when there is something to read
+	askRead func(fd uintptr)      // sets isQuiet
+	askPeer func(fd uintptr)      // sets isGone
+	isQuiet bool
+	asking  sync.Mutex // for isGone: the sweeper asks as well as the owner
+	isGone  bool
 
 	// aborted is set once, before base is closed: who sees base fail sees it too.
 	aborted atomic.Bool
@@ -24,17 +31,6 @@ type goConn struct {
 	hasAhead bool
 
 	guard guard
-}
-
-// lookout asks a socket questions through a RawConn. The functions are made once, so that asking
-// does not allocate.
-type lookout struct {
-	await   func(fd uintptr) bool // waits until there is something to read
-	peek    func(fd uintptr)      // sets quiet
-	peer    func(fd uintptr)      // sets gone
-	quiet   bool
-	mu      sync.Mutex // for peer and gone: the sweeper asks as well as the owner
-	hasGone bool
 }
 
 func newGoConn(g *GoroutineEngine, nc net.Conn) *goConn {
@@ -55,9 +51,9 @@ func newGoConn(g *GoroutineEngine, nc net.Conn) *goConn {
 		return c
 	}
 	c.raw = raw
-	c.look.await = func(fd uintptr) bool { return !quiet(int(fd)) }
-	c.look.peek = func(fd uintptr) { c.look.quiet = quiet(int(fd)) }
-	c.look.peer = func(fd uintptr) { c.look.hasGone = gone(int(fd)) }
+	c.await = func(fd uintptr) bool { return !quiet(int(fd)) }
+	c.askRead = func(fd uintptr) { c.isQuiet = quiet(int(fd)) }
+	c.askPeer = func(fd uintptr) { c.isGone = gone(int(fd)) }
 	return c
 }
 
@@ -80,7 +76,7 @@ func (c *goConn) Write(b []byte) (int, error) {
 
 func (c *goConn) Await() error {
 	if c.raw != nil && c.base == c.Conn {
-		return c.cause(c.raw.Read(c.look.await))
+		return c.cause(c.raw.Read(c.await))
 	}
 	if c.hasAhead {
 		return nil
@@ -108,7 +104,7 @@ func (c *goConn) Quiet() bool {
 	if c.raw == nil {
 		return true
 	}
-	return c.raw.Control(c.look.peek) == nil && c.look.quiet
+	return c.raw.Control(c.askRead) == nil && c.isQuiet
 }
 
 // SeemsQuiet asks the kernel all the same: here nobody else would have noticed anything.
@@ -118,9 +114,9 @@ func (c *goConn) Gone() bool {
 	if c.raw == nil {
 		return false
 	}
-	c.look.mu.Lock()
-	defer c.look.mu.Unlock()
-	return c.raw.Control(c.look.peer) == nil && c.look.hasGone
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	return c.raw.Control(c.askPeer) == nil && c.isGone
 }
 
 func (c *goConn) Guard(victim Conn) { c.guard.set(c, victim) }

@@ -40,7 +40,7 @@ type loop struct {
 	n      int                // events taken in this turn
 	take   func(uintptr) bool // fills events; made once
 	waited bool               // take has found nothing, so the loop waited
-	kind   int64              // the last time that the loop waited, or let others run
+	polite int64              // when the loop last waited, or let other goroutines run
 
 	slots    []slot
 	vacant   int32        // first of the list of free slots, 0 if there is none
@@ -151,9 +151,9 @@ func (l *loop) wait() {
 	}
 	l.tick()
 	if l.waited {
-		l.waited, l.kind = false, l.at
-	} else if l.at-l.kind > int64(politeness) {
-		l.kind = l.at
+		l.waited, l.polite = false, l.at
+	} else if l.at-l.polite > int64(politeness) {
+		l.polite = l.at
 		runtime.Gosched()
 	}
 }
@@ -183,7 +183,7 @@ func (l *loop) close() {
 	l.closing = true
 	for i := range l.slots {
 		if c := l.slots[i].c; c != nil {
-			c.abort()
+			c.Abort()
 		}
 	}
 }

@@ -3,6 +3,7 @@ package netloop
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -33,7 +34,7 @@ type loopConn struct {
 	victim         Conn
 	aborted        atomic.Bool // set from any goroutine, read by the strands
 
-	peer          inetAddr
+	peer          netip.AddrPort
 	local, remote *net.TCPAddr // made when first asked for
 }
 
@@ -173,23 +174,13 @@ func (c *loopConn) Guard(victim Conn) {
 		return
 	}
 	c.victim = nil
-	if v, ok := victim.(*loopConn); ok && v.l == c.l {
-		v.abort()
-	} else {
-		victim.Abort()
-	}
+	victim.Abort()
 }
 
 func (c *loopConn) Abort() {
 	if c.aborted.CompareAndSwap(false, true) {
 		c.l.post(c.wakeAll)
 	}
-}
-
-// abort is Abort for those who run on the loop.
-func (c *loopConn) abort() {
-	c.aborted.Store(true)
-	c.wakeAll()
 }
 
 func (c *loopConn) wakeAll() {

@@ -26,9 +26,6 @@ type loopEngine struct {
 
 // Loops returns an engine of epoll event loops. It exists on Linux only; elsewhere it is an
 // error, and Goroutines is the engine to use.
-//
-// A strand must not wait for anything but its connections and gates: a lock, a channel or a
-// sleep stops its whole loop. One strand at a time may read a connection, and one may write it.
 func Loops(o Options) (Engine, error) {
 	e := &loopEngine{o: o, serving: make(map[*acceptor]struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.Background())

@@ -22,7 +22,8 @@ import (
 
 // Conn is a stream connection that belongs to one executor. Except for Abort, its methods are
 // called by strands of that executor only. Deadlines follow net.Conn; one that lies in the past
-// wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded.
+// wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded. One strand
+// at a time may be in Await or Read, and one in Write.
 type Conn interface {
 	net.Conn
 
@@ -62,7 +63,9 @@ type Conn interface {
 	Detach() (net.Conn, error)
 }
 
-// Executor is where strands run. Except for Post, its methods are called by its own strands only.
+// Executor is where strands run. A strand waits for nothing but connections, dials and gates: on
+// an event loop a lock, a channel or a sleep would stop all others too. Except for Post, its
+// methods are called by its own strands only.
 type Executor interface {
 	// Go starts another strand on the same executor. It does not wait for it.
 	Go(f func())

@@ -55,6 +55,12 @@ func accept(fd int, from *unix.RawSockaddrAny) (int, syscall.Errno) {
 	return int(n), e
 }
 
+// sockName sets at to the address of a socket, or leaves it alone.
+func sockName(fd int, at *unix.RawSockaddrAny) {
+	size := uint32(unix.SizeofSockaddrAny)
+	syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(at)), uintptr(unsafe.Pointer(&size)))
+}
+
 // epollWait returns at once, with the number of events there are.
 func epollWait(fd int, events []unix.EpollEvent) int {
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd),

@@ -172,6 +172,20 @@ func TestPanic_InAStrandOfItsOwnIsContained(t *testing.T) {
 	}
 }
 
+func TestPanic_IsWhatASecondReaderGetsOnALoop(t *testing.T) {
+	told := make(chan any, 1)
+	e := engines(t, netloop.Options{Loops: 1, Panicked: func(v any, _ []byte) { told <- v }})["loops"]
+	if e == nil {
+		return
+	}
+	s, client := pair(t, e)
+	first := result(s.ex, s.conn.Await)
+	s.ex.Post(func() { s.conn.Await() })
+	require.Contains(t, receive(t, told, "the panic"), "two strands")
+	client.Write([]byte("x"))
+	require.NoError(t, receive(t, first, "the first one"))
+}
+
 func TestPanic_WithoutAHookIsContained(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		addr := serve(t, e, func(netloop.Executor, netloop.Conn) { panic("unheard") })
