@@ -93,7 +93,7 @@ func TestCase159_EarlyAnswerWhileTheUpstreamReadsOn(t *testing.T) {
 func TestCase160_UpstreamsThatCannotBeReached(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		noName := strings.Repeat("n", 64) + ":80" // longer than a label can be: no lookup leaves the machine
-		r := newRig(t, m, threshold1, func(s *setup) {
+		r := newRig(t, m, threshold1, shortConnect, func(s *setup) {
 			s.cfg.DefaultCooldown = patience
 			s.cfg.Routes = append(s.cfg.Routes, config.Route{Prefix: "/name", Upstream: noName})
 		})
@@ -166,16 +166,18 @@ func TestCase161_ClockStartsAgainAfterAPausedUpload(t *testing.T) {
 
 func TestCase162_VerdictOfA504(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold2, shortTimeout)
+		r := newRig(t, m, threshold2)
 		for _, row := range []struct {
 			q    request
 			want verdict
 		}{{request{}, failure}, {request{m: "POST"}, failure}, {request{m: "POST", body: "x"}, neutral}, {request{m: "POST", chunks: []string{"x"}}, neutral}} {
 			require.Equal(t, row.want, r.verdictOf(t, "/", r.U[1], func() {
-				r.U[1].play(hang)
-				c := r.dial(t)
-				defer c.close()
-				own(t, c.do(t, row.q), 504, "")
+				r.during(t, soonTimedOut, func() {
+					r.U[1].play(hang)
+					c := r.dial(t)
+					defer c.close()
+					own(t, c.do(t, row.q), 504, "")
+				})
 			}), "%s %q %q", row.q.m, row.q.body, row.q.chunks)
 		}
 	})
@@ -183,17 +185,19 @@ func TestCase162_VerdictOfA504(t *testing.T) {
 
 func TestCase162_UpstreamThatTakesNoBodyIsA504(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold2, shortTimeout)
+		r := newRig(t, m, threshold2)
 		require.Equal(t, neutral, r.verdictOf(t, "/", r.U[1], func() {
-			release := make(chan struct{})
-			r.U[1].play(func(c *uconn, q *message) bool { c.unrecorded(); <-release; c.reset(); return false })
-			c := r.dial(t)
-			defer c.close()
-			wait := c.sendAside(append([]string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 104857600\r\n\r\n"}, blocks(strings.Repeat("b", 64<<10), 1600)...)...)
-			own(t, c.must(t, "POST"), 504, "")
-			close(release)
-			c.close()
-			wait()
+			r.during(t, soonTimedOut, func() {
+				release := make(chan struct{})
+				r.U[1].play(func(c *uconn, q *message) bool { c.unrecorded(); <-release; c.reset(); return false })
+				c := r.dial(t)
+				defer c.close()
+				wait := c.sendAside(append([]string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 104857600\r\n\r\n"}, blocks(strings.Repeat("b", 64<<10), 1600)...)...)
+				own(t, c.must(t, "POST"), 504, "")
+				close(release)
+				c.close()
+				wait()
+			})
 		}))
 	})
 }
@@ -214,17 +218,21 @@ func TestCase163_SlowBodyIsNoTimeout(t *testing.T) {
 	})
 }
 
+func soonIdle(c *config.Config) { c.BodyIdleTimeout = bodyIdle }
+
 func TestCase164_BodyThatStalls(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold2, func(s *setup) { s.cfg.BodyIdleTimeout = bodyIdle })
+		r := newRig(t, m, threshold2)
 		for _, raw := range []string{"Content-Length: 100\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "X: 1\r\n\r\nhello"} {
 			v := r.verdictOf(t, "/", r.U[1], func() {
-				r.U[1].play(replyThenHold("HTTP/1.1 200 OK\r\nX-U: x\r\n" + raw))
-				c := r.dial(t)
-				defer c.close()
-				c.send(request{}.String())
-				c.truncated(t, "hello")
-				r.U[1].gone(t, r.U[1].last(t).conn)
+				r.during(t, soonIdle, func() {
+					r.U[1].play(replyThenHold("HTTP/1.1 200 OK\r\nX-U: x\r\n" + raw))
+					c := r.dial(t)
+					defer c.close()
+					c.send(request{}.String())
+					c.truncated(t, "hello")
+					r.U[1].gone(t, r.U[1].last(t).conn)
+				})
 			})
 			require.NotEqual(t, failure, v)
 		}

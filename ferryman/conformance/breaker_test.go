@@ -80,7 +80,13 @@ func TestCase205_OpenRefusesForTheWholeCooldown(t *testing.T) {
 		eventually(t, func() bool { return c.do(t, request{}).status == 200 }, "the circuit does not close")
 		require.GreaterOrEqual(t, time.Since(opened), cooldown*9/10)
 
-		r.fail(t, "/", u)
+	})
+}
+
+func TestCase205_OpenCircuitReadsNoBody(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m, stayOpen)
+		r.fail(t, "/", r.U[1])
 		big := r.dial(t)
 		wait := big.sendAside(append([]string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 104857600\r\n\r\n"}, blocks(strings.Repeat("b", 64<<10), 1600)...)...)
 		resp := big.must(t, "POST")
@@ -174,12 +180,13 @@ func (r *rig) awaitCooldown(t testing.TB, _ *upstream) {
 
 func TestCase208_ProbeThatHangs(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold1, shortTimeout)
+		r := newRig(t, m, threshold1)
 		u := r.U[1]
 		r.fail(t, "/", u)
 		pause(3 * time.Millisecond)
 		before := len(u.started())
 		u.play(hang)
+		r.reload(t, soonTimedOut)
 		probe := r.dial(t)
 		probe.send(request{}.String())
 		u.awaitStarted(t, before+1)
@@ -243,10 +250,11 @@ var loses = map[string]func(t *testing.T, r *rig){
 	},
 	"upload that ends in 504": func(t *testing.T, r *rig) {
 		r.U[1].play(hang)
-		r.reload(t, func(c *config.Config) { c.UpstreamTimeout = upstreamTimeout })
-		c := r.dial(t)
-		defer c.close()
-		own(t, c.do(t, request{m: "POST", body: "x"}), 504, "")
+		r.during(t, soonTimedOut, func() {
+			c := r.dial(t)
+			defer c.close()
+			own(t, c.do(t, request{m: "POST", body: "x"}), 504, "")
+		})
 	},
 }
 
@@ -270,7 +278,7 @@ func TestCase209_LostProbeGivesItsSlotBack(t *testing.T) {
 
 func TestCase209_ProbeLostWhileDialling(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold1)
+		r := newRig(t, m, threshold1, shortConnect)
 		black := r.cfg.Routes[6].Upstream
 		series := func(name, more string) int {
 			return int(r.metrics()[fmt.Sprintf("%s{%supstream=%q}", name, more, black)])
@@ -484,9 +492,8 @@ func TestCase214_ReloadKeepsTheCircuit(t *testing.T) {
 func TestCase214_ReloadDoesNotExtendTheCooldown(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, func(s *setup) { s.cfg.FailureThreshold = 1; s.cfg.DefaultCooldown = cooldown })
-		opened := time.Now()
 		r.fail(t, "/", r.U[1])
-		for time.Since(opened) < cooldown*11/10 {
+		for opened := time.Now(); time.Since(opened) < cooldown*11/10; {
 			r.reload(t, func(c *config.Config) { c.UpstreamTimeout += time.Millisecond })
 			pause(cooldown / 10)
 		}

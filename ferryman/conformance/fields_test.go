@@ -72,7 +72,10 @@ func TestCase023_NamesAreTokens(t *testing.T) {
 	}
 	for i := range len(bad) {
 		b := bad[i : i+1]
-		lines = append(lines, "Na"+b+"me: 5", b+"Name: 5", "Content-Length"+b+": 5", "Transfer-Encoding"+b+": chunked")
+		lines = append(lines, "Na"+b+"me: 5")
+		if i%5 == 0 || scale > 1 {
+			lines = append(lines, b+"Name: 5", "Content-Length"+b+": 5", "Transfer-Encoding"+b+": chunked")
+		}
 	}
 	refusesFields(t, lines)
 }

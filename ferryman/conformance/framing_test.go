@@ -281,17 +281,19 @@ func TestCase051_BodyCutByFin(t *testing.T) {
 
 func TestCase052_StalledBody(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold2, func(s *setup) { s.cfg.BodyIdleTimeout = bodyIdle })
+		r := newRig(t, m, threshold2)
 		for _, raw := range []string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello", chunked("5\r\nhello\r\n"), chunked("5\r\nh")} {
 			t.Run(label(raw), func(t *testing.T) {
 				v := r.verdictOf(t, "/", r.U[1], func() {
-					heads := len(r.U[1].started())
-					c := r.dial(t)
-					defer c.close()
-					c.send(raw)
-					q := r.U[1].awaitStarted(t, heads+1)
-					c.refused(t, 400)
-					r.U[1].gone(t, q.conn)
+					r.during(t, soonIdle, func() {
+						heads := len(r.U[1].started())
+						c := r.dial(t)
+						defer c.close()
+						c.send(raw)
+						q := r.U[1].awaitStarted(t, heads+1)
+						c.refused(t, 400)
+						r.U[1].gone(t, q.conn)
+					})
 				})
 				require.Equal(t, neutral, v)
 			})
@@ -376,6 +378,9 @@ func TestCase057_AliasOfAFramingFieldIsDropped(t *testing.T) {
 func TestCase058_DisguisedFramingFields(t *testing.T) {
 	var lines []string
 	for b := range 256 {
+		if scale <= 1 && b%7 != 0 && strings.IndexByte("\x00\t\n\v\f\r -_.,:;\"'\x7f\x85\xa0\xad\xc2\xff", byte(b)) < 0 {
+			continue // the rest of the family only at a larger scale
+		}
 		x := string([]byte{byte(b)})
 		lines = append(lines,
 			x+"Transfer-Encoding: chunked", "Transfer-Encoding"+x+": chunked", "Transfer"+x+"Encoding: chunked",

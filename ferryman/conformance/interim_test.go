@@ -7,12 +7,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/config"
 )
 
 const earlyHints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
 
+// shortConnect is for cases that wait for a dial that fails.
+func shortConnect(s *setup) { s.cfg.ConnectTimeout = connectTimeout }
+
 // shortTimeout is for cases that wait for the header deadline.
-func shortTimeout(s *setup) { s.cfg.UpstreamTimeout = upstreamTimeout }
+func shortTimeout(s *setup) { soonTimedOut(&s.cfg) }
+
+func soonTimedOut(c *config.Config) { c.UpstreamTimeout = upstreamTimeout }
 
 func TestCase093_InterimResponsesAreForwarded(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
@@ -193,17 +200,19 @@ func TestCase100_ClientDoesNotWait(t *testing.T) {
 
 func TestCase101_ContinueThatNeverComes(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold2, shortTimeout)
+		r := newRig(t, m, threshold2)
 		require.Equal(t, neutral, r.verdictOf(t, "/", r.U[1], func() {
-			heads := len(r.U[1].started())
-			r.U[1].play(func(c *uconn, q *message) bool { return false })
-			c := r.dial(t)
-			defer c.close()
-			c.send(expectHead(nonce(), "100-continue"))
-			resp := c.must(t, "POST")
-			own(t, resp, 504, "")
-			require.Empty(t, resp.interim)
-			r.U[1].gone(t, r.U[1].awaitStarted(t, heads+1).conn)
+			r.during(t, soonTimedOut, func() {
+				heads := len(r.U[1].started())
+				r.U[1].play(func(c *uconn, q *message) bool { return false })
+				c := r.dial(t)
+				defer c.close()
+				c.send(expectHead(nonce(), "100-continue"))
+				resp := c.must(t, "POST")
+				own(t, resp, 504, "")
+				require.Empty(t, resp.interim)
+				r.U[1].gone(t, r.U[1].awaitStarted(t, heads+1).conn)
+			})
 		}))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +36,11 @@ func TestMain(m *testing.M) {
 		if testCert, err = makeCert(dir, "first"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
+		}
+		// Most of what runs here waits: more at once than there are processors.
+		flag.Parse()
+		if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+			_ = f.Value.Set(strconv.Itoa(6 * runtime.GOMAXPROCS(0)))
 		}
 		goroutines, files := runtime.NumGoroutine(), descriptors()
 		code := m.Run()
@@ -162,37 +169,46 @@ func (r *rig) labelled() []string {
 	return mine
 }
 
-// sockets lists TCP sockets that a process still holds on the proxy's side: accepted ones, by the
-// port that it listens on, and dialled ones, by the ports of the upstreams.
+// sockets lists the TCP sockets of this process that belong to the proxy: accepted ones, by the port
+// that it listens on, and dialled ones, by the ports of the upstreams.
 func (r *rig) sockets() []string {
-	listen := hexPort(r.addr)
-	ups := map[string]bool{}
+	listen := port(r.addr)
+	ups := map[int]bool{}
 	for _, u := range r.U[1:] {
-		ups[hexPort(u.addr)] = true
+		ups[port(u.addr)] = true
+	}
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil // this system does not tell
 	}
 	var found []string
-	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		b, err := os.ReadFile(file)
+	for _, e := range entries {
+		fd, _ := strconv.Atoi(e.Name())
+		remote, err := syscall.Getpeername(fd)
 		if err != nil {
 			continue
 		}
-		for line := range strings.Lines(string(b)) {
-			f := strings.Fields(line)
-			if len(f) < 10 || f[9] == "0" || f[3] == "0A" {
-				continue
-			}
-			local, remote := f[1][strings.IndexByte(f[1], ':')+1:], f[2][strings.IndexByte(f[2], ':')+1:]
-			if local == listen || ups[remote] {
-				found = append(found, fmt.Sprintf("%s -> %s state %s", f[1], f[2], f[3]))
-			}
+		local, err := syscall.Getsockname(fd)
+		if err == nil && (sockPort(local) == listen || ups[sockPort(remote)]) {
+			found = append(found, fmt.Sprintf("descriptor %d: port %d to port %d", fd, sockPort(local), sockPort(remote)))
 		}
 	}
 	return found
 }
 
-func hexPort(addr string) string {
+func sockPort(sa syscall.Sockaddr) int {
+	switch sa := sa.(type) {
+	case *syscall.SockaddrInet4:
+		return sa.Port
+	case *syscall.SockaddrInet6:
+		return sa.Port
+	}
+	return 0
+}
+
+func port(addr string) int {
 	p, _ := strconv.Atoi(addr[strings.LastIndexByte(addr, ':')+1:])
-	return fmt.Sprintf("%04X", p)
+	return p
 }
 
 // nothingSmuggled is O1: every connection's log is a row of strict requests that ferryman framed,

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ import (
 // All timing of the suite is here. The short ones are what a case waits for on purpose, patience is
 // how long a loaded machine may take for something that is immediate on an idle one.
 const (
-	upstreamTimeout = 300 * time.Millisecond
+	upstreamTimeout = 400 * time.Millisecond
 	connectTimeout  = 200 * time.Millisecond
 	cooldown        = 300 * time.Millisecond
 	bodyIdle        = 300 * time.Millisecond
@@ -139,7 +140,7 @@ func newRig(t *testing.T, m mode, options ...func(*setup)) *rig {
 	s.cfg.DefaultCooldown = cooldown
 	s.cfg.FailureThreshold = 1_000_000
 	s.cfg.UpstreamTimeout = patience
-	s.cfg.ConnectTimeout = connectTimeout
+	s.cfg.ConnectTimeout = patience
 	s.cfg.ClientIdleTimeout = time.Minute
 	s.cfg.Routes = []config.Route{
 		{Prefix: "/", Upstream: r.U[1].addr},
@@ -261,8 +262,18 @@ func (r *rig) reload(t *testing.T, change func(*config.Config)) {
 	c.Routes = append([]config.Route(nil), c.Routes...)
 	change(&c)
 	require.NoError(t, r.proxy.Reload(c))
+	r.reloaded = r.reloaded || !slices.Equal(c.Routes, r.cfg.Routes)
 	r.cfg = c
-	r.reloaded = true
+}
+
+// during changes the configuration for one step only, so that a short timeout of a case cannot strike
+// what comes before and after.
+func (r *rig) during(t *testing.T, change func(*config.Config), step func()) {
+	t.Helper()
+	before := r.cfg
+	r.reload(t, change)
+	step()
+	r.reload(t, func(c *config.Config) { *c = before })
 }
 
 // eventually polls until cond holds.

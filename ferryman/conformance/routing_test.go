@@ -127,7 +127,7 @@ func TestOracleR_RouterAndUpstreamAgreeOnPaths(t *testing.T) {
 		r := newRig(t, m)
 		g := rand.New(rand.NewPCG(uint64(len(m.name)), 15))
 		c := r.dial(t)
-		for range scaled(2000) {
+		for range scaled(700) {
 			target := "/"
 			for range g.IntN(8) {
 				target += tokensOfR[g.IntN(len(tokensOfR))]
