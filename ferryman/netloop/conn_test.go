@@ -196,6 +196,19 @@ func TestConn_ResetEndsReadAndWrite(t *testing.T) {
 	})
 }
 
+func TestConn_ResetTellsThePeer(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, client := pair(t, e)
+		on(t, s.ex, func() {
+			s.conn.Write([]byte("all there is?"))
+			assert.NoError(t, s.conn.Reset())
+			assertClosed(t, s.conn.Reset())
+		})
+		_, err := io.ReadAll(client)
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+	})
+}
+
 func TestConn_WriteWaitsForASlowReader(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)

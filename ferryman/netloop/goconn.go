@@ -12,9 +12,9 @@ import (
 // goConn is a Conn of the Goroutines engine.
 type goConn struct {
 	net.Conn
-	g    *GoroutineEngine
-	base net.Conn        // the innermost connection: Conn itself unless that wraps another
-	raw  syscall.RawConn // the socket of base; nil if there is none
+	g     *GoroutineEngine
+	raw   syscall.RawConn // the socket; nil if there is none
+	plain bool            // what can be read is what the socket has: nothing is buffered above
 
 	// Functions that ask raw, made once so that asking does not allocate.
 	await   func(fd uintptr) bool // returns true when there is something to read
@@ -24,7 +24,7 @@ type goConn struct {
 	asking  sync.Mutex // for isGone: the sweeper asks as well as the owner
 	isGone  bool
 
-	// aborted is set once, before base is closed: who sees base fail sees it too.
+	// aborted is set once, before Conn is closed: who sees Conn fail sees it too.
 	aborted atomic.Bool
 
 	ahead    [1]byte // a byte that Await has read because it could not wait for the socket
@@ -34,15 +34,12 @@ type goConn struct {
 }
 
 func newGoConn(g *GoroutineEngine, nc net.Conn) *goConn {
-	c := &goConn{Conn: nc, g: g, base: nc}
-	for {
-		in, ok := c.base.(interface{ NetConn() net.Conn })
-		if !ok || in.NetConn() == nil {
-			break
-		}
-		c.base = in.NetConn()
+	c := &goConn{Conn: nc, g: g}
+	switch nc.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		c.plain = canPeek
 	}
-	sc, ok := c.base.(syscall.Conn)
+	sc, ok := nc.(syscall.Conn)
 	if !ok || !canPeek {
 		return c
 	}
@@ -56,9 +53,6 @@ func newGoConn(g *GoroutineEngine, nc net.Conn) *goConn {
 	c.askPeer = func(fd uintptr) { c.isGone = gone(int(fd)) }
 	return c
 }
-
-// NetConn returns the connection that this one was made of.
-func (c *goConn) NetConn() net.Conn { return c.Conn }
 
 func (c *goConn) Read(b []byte) (int, error) {
 	if c.hasAhead && len(b) > 0 {
@@ -75,7 +69,7 @@ func (c *goConn) Write(b []byte) (int, error) {
 }
 
 func (c *goConn) Await() error {
-	if c.raw != nil && c.base == c.Conn {
+	if c.plain {
 		return c.cause(c.raw.Read(c.await))
 	}
 	if c.hasAhead {
@@ -121,10 +115,9 @@ func (c *goConn) Gone() bool {
 
 func (c *goConn) Guard(victim Conn) { c.guard.set(c, victim) }
 
-// Abort closes the socket itself: a tls.Conn would first try to say goodbye, and might block.
 func (c *goConn) Abort() {
 	c.aborted.Store(true)
-	c.base.Close()
+	c.Conn.Close()
 }
 
 func (c *goConn) CloseWrite() error {
@@ -145,10 +138,9 @@ func (c *goConn) Close() error {
 }
 
 func (c *goConn) Reset() error {
-	if tcp, ok := c.base.(*net.TCPConn); ok {
+	if tcp, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
 		tcp.SetLinger(0)
 	}
-	c.base.Close()
 	return c.Close()
 }
 

@@ -80,9 +80,10 @@ func (g *GoroutineEngine) Serve(l net.Listener, handle func(Executor, Conn)) err
 	}
 }
 
-// Adopt makes a Conn of a plain connection; closing the Conn closes it. A connection that is not
-// a socket (net.Pipe) or wraps one (tls.Conn) will do: Await then reads one byte ahead, and what
-// the kernel knows (Quiet, Gone, Guard) comes from the socket that NetConn leads to, if any.
+// Adopt makes a Conn of a plain connection; closing the Conn closes it. One that is no socket of
+// package net will do: Await then reads one byte ahead, and where there is no socket at all nobody
+// tells whether the peer is gone. Abort closes nc and must not block on that, so adopt what is
+// below TLS.
 func (g *GoroutineEngine) Adopt(nc net.Conn) Conn { return g.adopt(nc) }
 
 // Executors implements Engine.
