@@ -30,8 +30,7 @@ func (s *Server) adminHandler() http.Handler {
 func (s *Server) putFault(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFaultBytes))
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			http.Error(w, "the body is too large for a fault: 16 KiB at most", http.StatusBadRequest)
 			return
 		}

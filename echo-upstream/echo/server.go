@@ -146,8 +146,7 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, e endpoint) {
 // refuse answers what is no HTTP request.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	status := fasthttp.StatusBadRequest
-	var large *fasthttp.ErrSmallBuffer
-	if errors.As(err, &large) {
+	if _, large := errors.AsType[*fasthttp.ErrSmallBuffer](err); large {
 		status = fasthttp.StatusRequestHeaderFieldsTooLarge
 	}
 	ctx.Error("not a request that this upstream takes\n", status)

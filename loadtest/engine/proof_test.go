@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 	"net"
-	"sort"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,7 +35,7 @@ func (f freezer) theory(r *Runner) []time.Duration {
 	for k := range r.requests {
 		list = append(list, f.left(r.start.Add(r.schedule.Due(k))))
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i] < list[j] })
+	slices.Sort(list)
 	return list
 }
 

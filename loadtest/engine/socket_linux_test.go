@@ -28,15 +28,17 @@ func TestReceive_TellsWhenTheBytesCameNotWhenTheyWereRead(t *testing.T) {
 	_, _, errno := r.receive(fd, buffer)
 	require.Equal(t, syscall.EAGAIN, errno)
 
-	before := time.Now()
-	_, err = io.WriteString(c, "hello")
-	require.NoError(t, err)
-	written := time.Now()
-	pauseFor(50 * time.Millisecond)
-	n, stamp, errno := r.receive(fd, buffer)
-	require.Zero(t, errno)
-	require.Equal(t, "hello", string(buffer[:n]))
-	arrived := time.Unix(0, stamp)
+	// The kernel begins to stamp a moment after the first socket has asked for it.
+	var before, written, arrived time.Time
+	require.Eventually(t, func() bool {
+		before = time.Now()
+		_, err = io.WriteString(c, "hello")
+		written = time.Now()
+		pauseFor(50 * time.Millisecond)
+		n, stamp, errno := r.receive(fd, buffer)
+		arrived = time.Unix(0, stamp)
+		return err == nil && errno == 0 && string(buffer[:n]) == "hello" && stamp != 0
+	}, 10*time.Second, time.Millisecond)
 	require.False(t, arrived.Before(before.Add(-time.Millisecond)), "%v before it was sent", before.Sub(arrived))
 	require.True(t, arrived.Before(written.Add(40*time.Millisecond)), "%v after it was sent", arrived.Sub(written))
 

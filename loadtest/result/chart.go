@@ -67,12 +67,12 @@ func (a logAxis) grid(c *canvas) {
 }
 
 // WriteSVG draws the timeline and, of an open loop, the percentile curve below it, as one image
-// without scripts.
+// without scripts. A report that was read from JSON has no histograms and so no curve.
 func (r *Report) WriteSVG(w io.Writer) error {
 	c := &canvas{}
 	height := chartPadding
 	height += r.drawTimeline(c, float64(height))
-	if r.Kind == OpenLoop {
+	if r.Kind == OpenLoop && r.response != nil {
 		height += r.drawCurve(c, float64(height))
 	}
 	_, err := fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n<style>%s</style>\n"+

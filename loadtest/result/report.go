@@ -2,6 +2,7 @@ package result
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -171,8 +172,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // WriteHGRM writes the response times in the format that HdrHistogram's plotters read, values in
-// milliseconds.
+// milliseconds. It fails for a report that was read from JSON.
 func (r *Report) WriteHGRM(w io.Writer) error {
+	if r.response == nil {
+		return errors.New("no histogram: JSON holds percentiles only")
+	}
 	_, err := r.response.PercentilesPrint(w, 5, 1000)
 	return err
 }

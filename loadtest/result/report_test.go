@@ -76,6 +76,12 @@ func TestWriteJSON_HasUnitsInItsNamesAndNoLatenciesOfAClosedLoop(t *testing.T) {
 	require.Equal(t, "FAIL", v["verdict"].(map[string]any)["outcome"])
 	require.Contains(t, out.String(), "kill <a>", "no HTML escapes in JSON")
 
+	again, drawn := Report{}, &bytes.Buffer{}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &again))
+	require.Equal(t, r.Total, again.Total)
+	require.NoError(t, again.WriteSVG(drawn), "others may draw what they have read")
+	require.ErrorContains(t, again.WriteHGRM(drawn), "no histogram")
+
 	r, out = sampleReport(Capacity), &bytes.Buffer{}
 	require.NoError(t, r.WriteJSON(out))
 	require.NotContains(t, out.String(), `"response"`)

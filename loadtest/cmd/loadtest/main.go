@@ -67,7 +67,7 @@ func test(ctx context.Context, o options, stdout, stderr io.Writer) (code int, e
 		return exitUsage, err
 	}
 	defer files.close()
-	servers, err := startServers(o, runner)
+	servers, err := startServers(o, runner, stderr)
 	if err != nil {
 		return exitUsage, err
 	}

@@ -23,10 +23,10 @@ func target(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		switch {
-		case r.URL.Path == "/500":
+		switch r.URL.Path {
+		case "/500":
 			w.WriteHeader(500)
-		case r.URL.Path == "/body":
+		case "/body":
 			_, _ = w.Write(body)
 		default:
 			_, _ = io.WriteString(w, "ok")

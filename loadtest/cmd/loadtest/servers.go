@@ -18,12 +18,13 @@ import (
 
 // servers are the listeners beside a run.
 type servers struct {
-	all  []*http.Server
-	done chan error
+	all    []*http.Server
+	done   chan error
+	stderr io.Writer
 }
 
-func startServers(o options, r *engine.Runner) (*servers, error) {
-	s := &servers{done: make(chan error, 2)}
+func startServers(o options, r *engine.Runner, stderr io.Writer) (*servers, error) {
+	s := &servers{done: make(chan error, 2), stderr: stderr}
 	for _, x := range []struct {
 		name, bind string
 		handler    http.Handler
@@ -56,7 +57,9 @@ func (s *servers) stop() {
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close()
 		}
-		<-s.done
+		if err := <-s.done; !errors.Is(err, http.ErrServerClosed) {
+			fmt.Fprintf(s.stderr, "loadtest: a listener ended early: %v\n", err)
+		}
 	}
 }
 
