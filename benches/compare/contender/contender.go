@@ -35,9 +35,13 @@ type Site struct {
 	Pair     Pair
 }
 
-// Cert, Key and Both are the files of the certificate, for the configurations.
+// Cert is the file of the certificate, for the configurations.
 func (s Site) Cert() string { return s.Pair.Cert }
-func (s Site) Key() string  { return s.Pair.Key }
+
+// Key is the file of the certificate's key.
+func (s Site) Key() string { return s.Pair.Key }
+
+// Both is the file of the certificate and its key together.
 func (s Site) Both() string { return s.Pair.Both }
 
 // Contender is a way to relay requests, and how to start it.

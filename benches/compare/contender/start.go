@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"text/template"
 	"time"
 
@@ -131,7 +132,7 @@ func (c Contender) arguments(s Site) ([]string, error) {
 	}
 	templates := c.args
 	if s.TLS {
-		templates = append(templates[:len(templates):len(templates)], c.tlsArgs...)
+		templates = append(slices.Clip(templates), c.tlsArgs...)
 	}
 	var args []string
 	for _, t := range templates {

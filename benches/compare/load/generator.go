@@ -38,11 +38,14 @@ func Start(executable, dir string) (*Generator, error) {
 	}
 	g := &Generator{process: p, jobs: jobs, events: make(chan event, 8)}
 	go g.read(lines)
-	go func() {
-		<-p.Exited()
-		out.Close()
-	}()
+	go closeAfter(out, p.Exited())
 	return g, nil
+}
+
+// closeAfter ends what the generator wrote when it has ended.
+func closeAfter(out io.Closer, exited <-chan struct{}) {
+	<-exited
+	out.Close()
 }
 
 func (g *Generator) read(lines io.Reader) {

@@ -94,46 +94,53 @@ func (s *server) run(ctx context.Context, j Job) (Outcome, error) {
 	}
 	s.running.Store(runner)
 	defer s.running.Store(nil)
-	type finished struct {
-		report result.Report
-		err    error
-	}
-	over := make(chan finished, 1)
-	go func() {
-		r, err := runner.Run(ctx)
-		over <- finished{r, err}
-	}()
+	a := attempt{runner: runner, over: make(chan struct{})}
+	go a.run(ctx)
 	for _, moment := range []struct {
 		kind string
 		at   time.Duration
 	}{{begun, 0}, {ended, j.Duration}} {
-		if !reach(runner, moment.at, func() bool { return len(over) > 0 }) && moment.kind == begun {
+		if !a.reach(moment.at) && moment.kind == begun {
 			break // it failed, or was cut; the end, though, may come with the last answer
 		}
 		if err := s.events.Encode(event{Kind: moment.kind}); err != nil {
 			runner.Stop()
-			<-over
+			<-a.over
 			return Outcome{}, err
 		}
 	}
-	f := <-over
-	if f.err != nil {
-		return Outcome{}, f.err
+	<-a.over
+	if a.err != nil {
+		return Outcome{}, a.err
 	}
-	return outcome(&f.report), nil
+	return outcome(&a.report), nil
+}
+
+// attempt is a run of the engine. What became of it may be read when over is closed.
+type attempt struct {
+	runner *engine.Runner
+	over   chan struct{}
+	report result.Report
+	err    error
+}
+
+func (a *attempt) run(ctx context.Context) {
+	defer close(a.over)
+	a.report, a.err = a.runner.Run(ctx)
 }
 
 // reach waits until the run has come to a moment. It returns false if the run is over before.
-func reach(r *engine.Runner, moment time.Duration, over func() bool) bool {
-	const glance = 20 * time.Millisecond // how late an early end is noticed
+func (a *attempt) reach(moment time.Duration) bool {
+	const glance = 20 * time.Millisecond // while connections are made, the clock does not run yet
 	for {
-		left := moment - r.Elapsed()
+		left := moment - a.runner.Elapsed()
 		if left <= 0 {
 			return true
 		}
-		if over() {
+		select {
+		case <-a.over:
 			return false
+		case <-time.After(min(left, glance)):
 		}
-		time.Sleep(min(left, glance))
 	}
 }

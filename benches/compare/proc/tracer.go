@@ -158,15 +158,15 @@ func (t Tracer) strace(ctx context.Context, pids []int, window time.Duration, pr
 	if err := cmd.Start(); err != nil {
 		return Calls{}, 0, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go reap(cmd, ended)
 	select {
 	case <-out.first:
-	case err := <-ended:
-		return Calls{}, 0, fmt.Errorf("strace: %v: %s", err, out.text())
+	case <-ended:
+		return Calls{}, 0, fmt.Errorf("strace: %s", out.text())
 	}
 	before, err := progress()
-	<-ended // timeout's exit status is of no interest: the table tells
+	<-ended
 	if err != nil {
 		return Calls{}, 0, err
 	}
@@ -176,6 +176,12 @@ func (t Tracer) strace(ctx context.Context, pids []int, window time.Duration, pr
 	}
 	c, err := parseStrace(out.text())
 	return c, after - before, err
+}
+
+// reap waits for a program whose exit status is of no interest.
+func reap(cmd *exec.Cmd, ended chan<- struct{}) {
+	_ = cmd.Wait()
+	close(ended)
 }
 
 // announcer keeps what is written to it and tells of the first word.
