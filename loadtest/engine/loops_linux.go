@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -44,7 +43,9 @@ func (ex *loops) connect(ctx context.Context) (established int, err error) {
 		for _, ln := range l.mine {
 			established += ln.idle.n
 		}
-		err = errors.Join(err, l.dialErr)
+		if l.dialErr != nil {
+			err = l.dialErr
+		}
 	}
 	return established, err
 }

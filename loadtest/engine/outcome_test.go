@@ -48,7 +48,7 @@ func TestRun_PutsEveryOutcomeIntoItsClass(t *testing.T) {
 			t.Parallel() // they mostly wait
 			executors(t, func(t *testing.T, executor string) {
 				p := plan(serve(t, tc.do).url())
-				p.Executor = executor
+				p.Executor, p.Rate, p.Duration = executor, 1000, 100*time.Millisecond
 				if tc.change != nil {
 					tc.change(&p)
 				}

@@ -85,7 +85,7 @@ func (r Request) Bytes() ([]byte, error) {
 	if !token(r.Verb()) {
 		return nil, fmt.Errorf("%q is no method", r.Verb())
 	}
-	fields, host, err := r.fields()
+	fields, host, err := r.Fields()
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,8 @@ func (r Request) Bytes() ([]byte, error) {
 	return append(b, r.Body...), nil
 }
 
-// Fields are the headers as name and value, without Host, which comes apart.
-func (r Request) Fields() (fields [][2]string, host string, err error) { return r.fields() }
-
-func (r Request) fields() (fields [][2]string, host string, err error) {
+// Fields are the headers as name and value. Host comes apart; it is "" where none is given.
+func (r Request) Fields() (fields [][2]string, host string, err error) {
 	for _, line := range r.Headers {
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
