@@ -33,10 +33,7 @@ func (h *Head) reset() {
 	*h = Head{Fields: h.Fields[:0], options: h.options[:0]}
 }
 
-// Bytes returns a part of the head.
-func (h *Head) Bytes(from, to uint32) []byte { return h.raw[from:to] }
-
-// Name and ValueOf return the two halves of a field line.
+// Name returns the name of f as it came.
 func (h *Head) Name(f *Field) []byte { return h.raw[f.Start:f.NameEnd] }
 
 // ValueOf returns the value of f without the blanks around it.

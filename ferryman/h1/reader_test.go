@@ -143,3 +143,12 @@ func TestReader_BuffersAreNotSharedWhileHeld(t *testing.T) {
 		}
 	}
 }
+
+func TestReader_FollowKeepsWhatIsBuffered(t *testing.T) {
+	in := h1.NewReader(scripted([]string{"old"}))
+	require.NoError(t, in.Fill())
+	in.Follow(scripted([]string{"new"}))
+	require.Equal(t, "old", string(in.Peek()))
+	require.NoError(t, in.Fill())
+	require.Equal(t, "oldnew", string(in.Peek()))
+}
