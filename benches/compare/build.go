@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/Bunty9/ferryman/benches/compare/contender"
 )
 
 // findRoot is the nearest folder upwards that holds the workspace.
@@ -31,7 +29,7 @@ func findRoot() (string, error) {
 // build makes the programs that the options do not name. What ships is built outside of the
 // workspace, so that is what is measured.
 func (b *bench) build(ctx context.Context) (echo string, err error) {
-	b.programs.Ferryman, echo = b.o.ferryman, b.o.echo
+	b.programs.Ferryman, b.programs.Other, echo = b.o.ferryman, b.o.other, b.o.echo
 	if b.programs.Ferryman == "" {
 		b.programs.Ferryman = filepath.Join(b.dir, "ferryman")
 		if err := goBuild(ctx, filepath.Join(b.root, "ferryman"), "./cmd/ferryman", b.programs.Ferryman); err != nil {
@@ -49,16 +47,21 @@ func (b *bench) build(ctx context.Context) (echo string, err error) {
 	if err := command(ctx, b.root, nil, "cc", "-O2", "-o", b.programs.Floor, source); err != nil {
 		b.logf("the relay that parses nothing is left out: %v", err)
 	}
-	return absolute(echo, &b.programs)
+	err = absolute(&echo, &b.programs.Ferryman, &b.programs.Other)
+	return echo, err
 }
 
 // absolute makes paths independent of the folder that a program is started in.
-func absolute(echo string, p *contender.Programs) (string, error) {
-	var err error
-	if p.Ferryman, err = filepath.Abs(p.Ferryman); err != nil {
-		return "", err
+func absolute(paths ...*string) (err error) {
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
 	}
-	return filepath.Abs(echo)
+	return nil
 }
 
 func goBuild(ctx context.Context, module, pkg, binary string) error {

@@ -22,6 +22,7 @@ type options struct {
 	loads      []string
 	out        string // folder; empty: no files
 	ferryman   string // a binary to use instead of building one
+	other      string // another build of it, to be compared too; empty: none
 	echo       string
 	args       []string
 	gate       bool
@@ -55,6 +56,7 @@ func parseOptions(gate bool, args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&loads, "loads", light+","+heavy+","+saturated, "under which loads")
 	flags.StringVar(&o.out, "out", ".lab/bench", "folder for report.json, report.md and report.svg; empty: none")
 	flags.StringVar(&o.ferryman, "ferryman", "", "binary to measure; empty: build the tree's")
+	flags.StringVar(&o.other, "other", "", "another build of ferryman, to be compared as ferryman-other")
 	flags.StringVar(&o.echo, "echo", "", "binary of the upstream; empty: build the tree's")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return o, err
@@ -88,6 +90,9 @@ func (o *options) complete(flags *flag.FlagSet) error {
 	}
 	if !slices.Contains(o.contenders, contender.Ferryman) {
 		o.contenders = append(o.contenders, contender.Ferryman)
+	}
+	if o.other != "" && !slices.Contains(o.contenders, contender.Other) {
+		o.contenders = append(o.contenders, contender.Other)
 	}
 	switch {
 	case o.pairs < 2 || o.pairs%2 == 1:

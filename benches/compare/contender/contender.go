@@ -66,6 +66,7 @@ type Contender struct {
 // Programs are the binaries that are built for the comparison.
 type Programs struct {
 	Ferryman, Floor string // paths
+	Other           string // another build of ferryman, for a change and its effect; empty: none
 }
 
 // The names that the comparison itself needs.
@@ -74,13 +75,14 @@ const (
 	NginxTuned = "nginx-tuned"
 	Floor      = "floor"
 	Direct     = "direct"
+	Other      = "ferryman-other"
 )
 
 // All lists the contenders in the order of the report.
 func All(p Programs) []Contender {
-	ferryman := func(name, title, engine string) Contender {
+	ferryman := func(name, title, binary, engine string) Contender {
 		return Contender{
-			Name: name, Title: title, Binary: p.Ferryman, Config: "ferryman/ferryman.toml", version: []string{"version"},
+			Name: name, Title: title, Binary: binary, Install: "name a binary", Config: "ferryman/ferryman.toml", version: []string{"version"},
 			args:    []string{"--config", "{{.Config}}", "--bind", "{{.Listen}}", "--metrics-bind", "{{.Metrics}}", "--log-level", "warn", "--engine", engine},
 			tlsArgs: []string{"--tls-cert", "{{.Cert}}", "--tls-key", "{{.Key}}"},
 
@@ -99,8 +101,9 @@ func All(p Programs) []Contender {
 			Name: Floor, Title: "relay that parses nothing", Binary: p.Floor, Install: "install a C compiler",
 			args: []string{"{{.Listen}}", "{{.Upstream}}", "{{.Workers}}"},
 		},
-		ferryman(Ferryman, "ferryman", "auto"),
-		ferryman("ferryman-goroutines", "ferryman, goroutines", "goroutines"),
+		ferryman(Ferryman, "ferryman", p.Ferryman, "auto"),
+		ferryman(Other, "ferryman, other build", p.Other, "auto"),
+		ferryman("ferryman-goroutines", "ferryman, goroutines", p.Ferryman, "goroutines"),
 		nginx(NginxTuned, "NGINX tuned", "nginx/tuned.conf"),
 		nginx("nginx-default", "NGINX default", "nginx/default.conf"),
 		{
