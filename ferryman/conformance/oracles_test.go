@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 		}
 		// Most of what runs here waits: more at once than there are processors.
 		flag.Parse()
-		if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		fuzzing := flag.Lookup("test.fuzz").Value.String() != ""
+		if f := flag.Lookup("test.parallel"); !fuzzing && f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 			_ = f.Value.Set(strconv.Itoa(6 * runtime.GOMAXPROCS(0)))
 		}
 		goroutines, files := runtime.NumGoroutine(), descriptors()
@@ -101,12 +102,13 @@ func (r *rig) finish() {
 	}
 	r.log.noPanic(t)
 	if t.Failed() {
-		t.Logf("log of the proxy:\n%s", r.log.text())
+		text := r.log.text()
+		t.Logf("log of the proxy:\n%s", text[max(0, len(text)-4<<10):])
 	}
 }
 
 // shutdown drains the proxy once and insists that it leaves nothing behind.
-func (r *rig) shutdown(t *testing.T) {
+func (r *rig) shutdown(t testing.TB) {
 	r.stop.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

@@ -253,6 +253,8 @@ func TestCase118_BytesAtTheMomentOfTheNextRequest(t *testing.T) {
 				<-first
 				c.send("HTTP/1.1 200 OK\r\nX-U: planted\r\nContent-Length: 0\r\n\r\n")
 				planted.Store(true)
+				_, _ = c.w.br.Peek(1) // the request that crossed, or the end
+				c.close()
 				return false
 			})
 			require.Equal(t, 200, c.do(t, request{}).status)

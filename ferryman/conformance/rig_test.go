@@ -103,7 +103,7 @@ type setup struct {
 
 // rig is one proxy between raw clients and scripted upstreams.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	mode   mode
 	id     string
 	U      [6]*upstream // U[1] to U[5]
@@ -128,7 +128,7 @@ var rigs atomic.Int64
 // newRig builds the routes of the rig: / U1, /api U2, /api/v1 U3, /ws U4 (upgrade), /strip U5
 // (strip_prefix), /down a closed port, /black an address that drops SYN. Timeouts are long and the
 // circuit never opens unless the case says otherwise, so that a slow machine changes no result.
-func newRig(t *testing.T, m mode, options ...func(*setup)) *rig {
+func newRig(t testing.TB, m mode, options ...func(*setup)) *rig {
 	t.Helper()
 	r := &rig{t: t, mode: m, id: strconv.FormatInt(rigs.Add(1), 10), log: &logSink{}, served: make(chan error, 1)}
 	for i := 1; i <= 5; i++ {
