@@ -48,7 +48,7 @@ func TestRun_PutsEveryOutcomeIntoItsClass(t *testing.T) {
 			t.Parallel() // they mostly wait
 			executors(t, func(t *testing.T, executor string) {
 				p := plan(serve(t, tc.do).url())
-				p.Executor, p.Rate, p.Duration = executor, 1000, 100*time.Millisecond
+				p.Executor, p.Rate, p.Duration, p.Timeout = executor, 1000, 100*time.Millisecond, 20*time.Second
 				if tc.change != nil {
 					tc.change(&p)
 				}

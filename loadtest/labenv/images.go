@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -136,4 +137,21 @@ func docker(ctx context.Context, stdin *bytes.Buffer, args ...string) (string, e
 		return "", fmt.Errorf("docker %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
+}
+
+// Sweep removes what list finds with the lab's label, such as `ps --all --quiet`, and returns how many there
+// were.
+func Sweep(ctx context.Context, list, remove []string) (int, error) {
+	out, err := docker(ctx, nil, append(list[:len(list):len(list)], "--filter", "label="+Label)...)
+	if err != nil {
+		return 0, err
+	}
+	ids := strings.Fields(out)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	_, err = docker(ctx, nil, append(remove[:len(remove):len(remove)], ids...)...)
+	return len(ids), err
 }
