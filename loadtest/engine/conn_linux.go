@@ -47,6 +47,7 @@ func (l *loop) begin(c *conn, intended time.Duration) {
 	c.rest = c.lane.target.bytes
 	c.scanner.Reset(c.lane.target.expect)
 	l.out++
+	l.unwritten++
 	if c.state == connIdle {
 		c.lag = c.sent - max(intended, c.free)
 		l.write(c)
@@ -109,6 +110,7 @@ func (l *loop) write(c *conn) {
 		}
 	}
 	c.state = connWaiting
+	l.unwritten--
 }
 
 // handle acts on what epoll says about a connection.
@@ -136,8 +138,7 @@ func (l *loop) dialled(c *conn) bool {
 			l.serve(c.lane)
 			return false
 		}
-		l.drop(c)
-		c.lane.down = append(c.lane.down, c)
+		l.retire(c)
 		return false
 	}
 	l.connected(c)
@@ -158,11 +159,13 @@ func (l *loop) finish(c *conn, class result.Class, now time.Duration) {
 		Intended: c.intended, Sent: c.sent, Done: now, Lag: c.lag,
 	})
 	l.out--
+	if c.state != connWaiting {
+		l.unwritten--
+	}
 	c.rest = nil
 	whole := class == result.OK || class == result.Refused || class == result.Status || class == result.WrongBody
 	if !whole || c.scanner.Close || l.r.plan.NoKeepAlive {
-		l.drop(c)
-		c.lane.down = append(c.lane.down, c)
+		l.retire(c)
 	} else {
 		c.state, c.free = connIdle, now
 		c.lane.idle.push(c)
@@ -178,6 +181,12 @@ func (l *loop) again(ln *lane) {
 	if c := ln.take(); c != nil {
 		l.begin(c, l.now())
 	}
+}
+
+// retire drops a connection that the next request may dial again.
+func (l *loop) retire(c *conn) {
+	l.drop(c)
+	c.lane.down = append(c.lane.down, c)
 }
 
 // drop closes the socket, if there is one.

@@ -31,6 +31,7 @@ type loop struct {
 	start     time.Time
 	cursor    int64 // the next request of the schedule to look at
 	out       int   // requests that are at work
+	unwritten int   // those of them that are being dialled for or not written whole
 	waiting   int   // requests that are due while no connection is free
 	nextSweep time.Duration
 	nextFlush time.Duration

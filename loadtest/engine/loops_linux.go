@@ -90,8 +90,7 @@ func (l *loop) connectAll(ctx context.Context, deadline time.Time) {
 	}
 	for _, c := range l.conns {
 		if c.state == connDialling {
-			l.drop(c)
-			c.lane.down = append(c.lane.down, c)
+			l.retire(c)
 			if l.dialErr == nil {
 				l.dialErr = unix.ETIMEDOUT
 			}

@@ -71,8 +71,7 @@ func (l *loop) ended(c *conn) {
 func (l *loop) lost(c *conn, class result.Class) {
 	if c.state == connIdle {
 		c.lane.idle.remove(c)
-		l.drop(c)
-		c.lane.down = append(c.lane.down, c)
+		l.retire(c)
 		return
 	}
 	if c.scanner.Begun() {

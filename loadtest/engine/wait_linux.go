@@ -25,6 +25,7 @@ const (
 func (l *loop) lazy(sleep time.Duration) bool {
 	return sleep <= lazyLimit && l.stamped && l.largest <= lazyAnswer &&
 		l.waiting == 0 && // else an answer frees a connection that a request waits for
+		l.unwritten == 0 && // else an event lets a request go out
 		!l.r.plan.Capacity
 }
 
