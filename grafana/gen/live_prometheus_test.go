@@ -33,7 +33,7 @@ func (l *lab) startPrometheus(t *testing.T) {
 	dir := filepath.Join(l.dir, "prometheus")
 	require.NoError(t, prometheus.Write(dir, l.targets()))
 	p := start(t, bin, prometheus.Flags(dir, "127.0.0.1:0")...)
-	l.prometheus = "http://" + p.find(t, l.limit, `msg="Listening on" address=([0-9.:]+)`)
+	l.prometheus = "http://" + p.find(t, l.limit, `msg="Listening on".* address=([0-9.:]+)`)
 }
 
 // result is an answer of Prometheus.
