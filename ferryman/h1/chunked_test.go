@@ -74,6 +74,19 @@ func TestChunked_EveryByteBehindASize(t *testing.T) { // 43, 44
 	}
 }
 
+func TestChunked_EveryByteBetweenASizeAndItsExtension(t *testing.T) { // 43, 45
+	for c := range 256 {
+		wire := "5" + string([]byte{byte(c)}) + ";a\r\nhello\r\n0\r\n\r\n"
+		got := everyRead(t, h1.Chunked, 0, wire)
+		switch {
+		case c == ' ' || c == '\t' || c == ';':
+			require.Equal(t, read{Payload: "hello"}, got, "%q", wire)
+		case strings.IndexByte("0123456789abcdefABCDEF", byte(c)) < 0:
+			require.Equal(t, read{Cause: badSize}, got, "%q", wire)
+		}
+	}
+}
+
 func TestChunked_EveryByteInAnExtension(t *testing.T) { // 45
 	for c := range 256 {
 		wire := "5;a" + string([]byte{byte(c)}) + "b\r\nhello\r\n0\r\n\r\n"

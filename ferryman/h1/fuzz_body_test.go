@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,11 +34,62 @@ func FuzzChunked(f *testing.F) {
 			single.pieces = append(single.pieces, wire[i:i+1:i+1])
 		}
 		require.Equal(t, want, readBody(h1.NewReader(single), single, h1.Chunked, 0, 7), "byte by byte")
-		if want.Cause == "" {
+		payload, rest, ok := decodeStrictly(latin1(wire))
+		require.Equal(t, ok, want.Cause == "", "%q: %+v", wire, want)
+		if ok {
+			require.Equal(t, [2]string{payload, rest}, [2]string{latin1([]byte(want.Payload)), latin1([]byte(want.Rest))}, "%q", wire)
 			sameChunksAsNetHTTP(t, wire, want)
 			chunkAgain(t, wire, int(size)+1, want)
 		}
 	})
+}
+
+var (
+	sizeLine    = regexp.MustCompile("^[0-9A-Fa-f]{1,16}(?:[ \t]*;[\t -~\u0080-\u00ff]*)?$")
+	trailerLine = regexp.MustCompile("^" + strings.TrimSuffix(fieldGrammar, "\r\n)*") + ")$")
+)
+
+// decodeStrictly is the grammar of RFC 9112 section 7.1 with the limits of h1, written apart from
+// the decoder and without its state. Bytes are runes.
+func decodeStrictly(wire string) (payload, rest string, ok bool) {
+	for {
+		line, behind, found := strings.Cut(wire, "\r\n")
+		digits := len(line) - len(strings.TrimLeft(line, "0123456789abcdefABCDEF"))
+		if !found || !sizeLine.MatchString(line) || len([]rune(line[digits:])) > h1.MaxChunkExt+1 {
+			return "", "", false
+		}
+		size, err := strconv.ParseInt(line[:digits], 16, 64)
+		if err != nil {
+			return "", "", false
+		}
+		data := []rune(behind)
+		if size == 0 {
+			rest, ok = trailersStrictly(behind)
+			return payload, rest, ok
+		}
+		if int64(len(data)) < size || !strings.HasPrefix(string(data[size:]), "\r\n") {
+			return "", "", false
+		}
+		payload += string(data[:size])
+		wire = string(data[size+2:])
+	}
+}
+
+func trailersStrictly(wire string) (rest string, ok bool) {
+	for lines, size := 0, 0; ; lines++ {
+		line, behind, found := strings.Cut(wire, "\r\n")
+		size += len([]rune(line)) + 2
+		if !found || size > h1.MaxHead {
+			return "", false
+		}
+		if line == "" {
+			return behind, true
+		}
+		if lines == h1.MaxFields || !trailerLine.MatchString(line) {
+			return "", false
+		}
+		wire = behind
+	}
 }
 
 var blankBeforeExtension = regexp.MustCompile("[0-9a-fA-F][ \t]+;")
