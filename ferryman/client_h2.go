@@ -33,7 +33,7 @@ type clientH2 struct {
 	frames   *http2.Framer
 	begun    bool // a byte of the current frame has come
 	payload  bool // the current frame is DATA
-	deadline readLimit
+	strict   bool // the read deadline is that of a frame, not of idleness
 	gap      bool // the client has left stream numbers out
 	wasted   int  // streams that were reset or refused lately
 	forgiven time.Time
@@ -51,15 +51,6 @@ type clientH2 struct {
 	received flow
 	outgoing
 }
-
-// readLimit is what the read deadline stands for.
-type readLimit uint8
-
-const (
-	noLimit readLimit = iota
-	idleLimit
-	frameLimit
-)
 
 const (
 	maxStreams   = 250
@@ -124,10 +115,8 @@ func (c *clientH2) serve() {
 
 // read takes frames until the connection is at its end, and returns why.
 func (c *clientH2) read() error {
-	c.mu.Lock()
+	c.conn.SetReadDeadline(c.ex.Now().Add(c.idleTimeout()))
 	c.greet()
-	c.flushLocked()
-	c.mu.Unlock()
 	var preface [len(http2.ClientPreface)]byte
 	if _, err := io.ReadFull(c, preface[:]); err != nil {
 		return err
@@ -146,7 +135,9 @@ func (c *clientH2) read() error {
 // Read is where the frames' bytes come from. It ends what trickles and what is idle.
 func (c *clientH2) Read(p []byte) (int, error) {
 	for c.in.Buffered() == 0 {
-		c.kick()
+		c.mu.Lock()
+		c.kick() // what the last frames have caused
+		c.mu.Unlock()
 		c.arm()
 		n, err := 0, error(nil)
 		if len(p) >= directRead {
@@ -170,14 +161,14 @@ func (c *clientH2) Read(p []byte) (int, error) {
 // arm sets the read deadline. A frame that has begun, and the CONTINUATIONs that it needs, must be
 // there after headLimit, however they trickle. DATA may take longer: that is for the streams to judge.
 func (c *clientH2) arm() {
-	wanted, d := idleLimit, c.p.snapshot.Load().config.ClientIdleTimeout
-	if c.begun && !c.payload {
-		wanted, d = frameLimit, c.p.headLimit
-	}
-	if c.deadline == wanted {
+	if strict := c.begun && !c.payload; c.strict == strict {
 		return
 	}
-	c.deadline = wanted
+	c.strict = !c.strict
+	d := c.idleTimeout()
+	if c.strict {
+		d = c.p.headLimit
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over {
@@ -185,101 +176,20 @@ func (c *clientH2) arm() {
 	}
 }
 
+func (c *clientH2) idleTimeout() time.Duration { return c.p.snapshot.Load().config.ClientIdleTimeout }
+
 // patient reports whether the read deadline passed without a reason to end. It is moved then, and
 // not with each request.
 func (c *clientH2) patient() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, rest := c.ex.Now(), c.p.snapshot.Load().config.ClientIdleTimeout
+	now, rest := c.ex.Now(), c.idleTimeout()
 	if len(c.streams) == 0 {
 		rest -= now.Sub(c.idle)
 	}
-	if c.over || c.deadline == frameLimit || rest <= 0 {
+	if c.over || c.strict || rest <= 0 {
 		return false
 	}
 	c.conn.SetReadDeadline(now.Add(rest))
 	return true
-}
-
-const (
-	partingPause = 300 * time.Millisecond // how long the first goodbye waits for its echo
-	partingTime  = 500 * time.Millisecond // how long the client may take to close after the last
-)
-
-// parting is what the PING between the two goodbyes carries.
-var parting = [8]byte{'f', 'e', 'r', 'r', 'y', 'm', 'a', 'n'}
-
-// drain says goodbye in two steps (RFC 9113 section 6.8): what the client sends before it has heard
-// the first one is still served. The answer to a PING tells when it has, a timer where none comes.
-func (c *clientH2) drain() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.leaving {
-		return
-	}
-	c.leaving = true
-	c.say(http2.FrameGoAway, 0, 0, 1<<31-1, uint32(http2.ErrCodeNo))
-	c.ping(0, parting)
-	c.p.goroutines.Go(c.flush)
-	time.AfterFunc(partingPause, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.part()
-		c.p.goroutines.Go(c.flush)
-	})
-}
-
-// part says the last goodbye. It needs the lock.
-func (c *clientH2) part() {
-	if c.parted {
-		return
-	}
-	c.leaving, c.parted = true, true
-	c.say(http2.FrameGoAway, 0, 0, c.last, uint32(http2.ErrCodeNo))
-	if len(c.streams) == 0 {
-		c.hangUp()
-	}
-}
-
-// hangUp makes the reader end. It needs the lock.
-func (c *clientH2) hangUp() {
-	c.over = true
-	c.conn.SetReadDeadline(time.Unix(1, 0))
-}
-
-// leave ends the connection: what is under way is dropped, and the client hears why.
-func (c *clientH2) leave(err error) {
-	code, heard := reasonFor(err)
-	c.mu.Lock()
-	for _, s := range c.streams {
-		s.cancel()
-	}
-	if heard && !(c.parted && code == http2.ErrCodeNo) {
-		c.say(http2.FrameGoAway, 0, 0, c.last, uint32(code))
-	}
-	c.conn.SetWriteDeadline(c.ex.Now().Add(partingTime))
-	c.flushLocked()
-	for c.writing {
-		c.turn.Wait()
-	}
-	c.breakOff(net.ErrClosed)
-	c.mu.Unlock()
-	if heard {
-		linger(&c.in, c.conn, c.ex.Now().Add(partingTime))
-	}
-	c.in.Release()
-	c.conn.Close()
-	c.running.Wait()
-}
-
-// reasonFor turns the end of the reader into the code of a GOAWAY. heard: there is somebody left.
-func reasonFor(err error) (code http2.ErrCode, heard bool) {
-	var broken http2.ConnectionError
-	switch {
-	case errors.As(err, &broken):
-		return http2.ErrCode(broken), true
-	case errors.Is(err, http2.ErrFrameTooLarge), errors.Is(err, io.ErrUnexpectedEOF):
-		return http2.ErrCodeFrameSize, true
-	}
-	return http2.ErrCodeNo, errors.Is(err, os.ErrDeadlineExceeded)
 }

@@ -1,10 +1,7 @@
 package ferryman
 
 import (
-	"encoding/binary"
 	"errors"
-	"slices"
-	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -20,27 +17,29 @@ func (c *clientH2) frame(first bool) error {
 	}
 	c.payload = head.Type == http2.FrameData
 	f, err := c.frames.ReadFrameForHeader(head)
-	unread := err != nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !unread {
-		err = c.take(f)
+	if err != nil {
+		return c.refuse(head, err)
 	}
+	if err := c.take(f); err != nil {
+		return c.reject(err)
+	}
+	return nil
+}
+
+// refuse deals with a frame that is malformed.
+func (c *clientH2) refuse(head http2.FrameHeader, err error) error {
 	var bad http2.StreamError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &bad):
-		return err
-	case unread && head.Type == http2.FrameHeaders:
+	if head.Type == http2.FrameHeaders && errors.As(err, &bad) {
 		if bad.Cause == nil { // its fields were not decoded: the tables are out of step
 			return http2.ConnectionError(bad.Code)
 		}
-		if _, err := c.opened(bad.StreamID); err != nil {
+		if _, ignored, err := c.opened(bad.StreamID); ignored || err != nil {
 			return err
 		}
 	}
-	return c.reject(bad)
+	return c.reject(err)
 }
 
 // take does what a frame asks. An http2.StreamError ends the stream only.
@@ -75,38 +74,34 @@ func (c *clientH2) take(f http2.Frame) error {
 	return nil
 }
 
-// opened finds the stream that HEADERS belong to. Those that open one, which is nil then, must count
-// upwards (RFC 9113 section 5.1.1); others are for a closed one.
-func (c *clientH2) opened(id uint32) (*streamH2, error) {
-	s := c.streams[id]
+// opened finds the stream that HEADERS belong to, nil for one that they open. New streams count
+// upwards, others are closed (RFC 9113 section 5.1.1); the last goodbye and resets under way have some
+// ignored.
+func (c *clientH2) opened(id uint32) (s *streamH2, ignored bool, err error) {
+	s = c.streams[id]
 	switch {
-	case s != nil:
-		return s, nil
-	case id%2 == 0 || id <= c.last && c.gap:
-		return nil, http2.ConnectionError(http2.ErrCodeProtocol)
+	case s != nil && !s.lost:
+		return s, false, nil
+	case c.cut(id), id > c.last && c.parted:
+		return nil, true, nil
+	case id%2 == 0, id <= c.last && c.gap:
+		return nil, false, http2.ConnectionError(http2.ErrCodeProtocol)
 	case id <= c.last:
-		return nil, http2.ConnectionError(http2.ErrCodeStreamClosed)
+		return nil, false, http2.ConnectionError(http2.ErrCodeStreamClosed)
 	}
-	if !c.parted { // or else it was never opened
-		c.gap = c.gap || id > c.last+2
-		c.last = id
-	}
-	return nil, nil
+	c.gap = c.gap || id > c.last+2
+	c.last = id
+	return nil, false, nil
 }
 
 // takeHeaders opens a stream, or ends one with its trailers, which go no further.
 func (c *clientH2) takeHeaders(f *http2.MetaHeadersFrame) error {
 	id := f.StreamID
-	if id <= c.last && c.cut(id) {
-		return nil
-	}
-	s, err := c.opened(id)
+	s, ignored, err := c.opened(id)
 	switch {
-	case err != nil:
+	case err != nil || ignored:
 		return err
-	case s == nil && c.parted:
-		return nil
-	case s != nil && (s.lost || s.ended):
+	case s != nil && s.ended:
 		return http2.StreamError{StreamID: id, Code: http2.ErrCodeStreamClosed}
 	case s != nil && (!f.StreamEnded() || len(f.PseudoFields()) > 0),
 		f.HasPriority() && f.Priority.StreamDep == id:
@@ -136,7 +131,7 @@ func (c *clientH2) takeData(f *http2.DataFrame) error {
 	}
 	s := c.streams[f.StreamID]
 	if s == nil || s.ended || s.lost {
-		c.giveBack(n)
+		c.refund(n)
 		switch {
 		case c.beyond(f.StreamID):
 			return http2.ConnectionError(http2.ErrCodeProtocol)
@@ -146,7 +141,7 @@ func (c *clientH2) takeData(f *http2.DataFrame) error {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
 	}
 	if s.received.left -= n; s.received.left < 0 {
-		c.giveBack(n)
+		c.refund(n)
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
 	s.used(int(n) - len(f.Data())) // padding
@@ -218,56 +213,4 @@ func (c *clientH2) takeReset(f *http2.RSTStreamFrame) error {
 	}
 	s.cancel()
 	return c.waste()
-}
-
-// reject resets a stream for a mistake of the client.
-func (c *clientH2) reject(bad http2.StreamError) error {
-	if s := c.streams[bad.StreamID]; s != nil {
-		s.cancel()
-	}
-	if !c.parted || bad.StreamID <= c.last {
-		c.reset(bad.StreamID, bad.Code)
-	}
-	return c.waste()
-}
-
-func (c *clientH2) reset(id uint32, code http2.ErrCode) {
-	c.say(http2.FrameRSTStream, 0, id, uint32(code))
-	c.cuts[c.nextCut%len(c.cuts)] = id
-	c.nextCut++
-}
-
-// cut reports a stream that ferryman has reset lately: what the client sent before it knew is ignored.
-func (c *clientH2) cut(id uint32) bool { return slices.Contains(c.cuts[:], id) }
-
-const (
-	maxWaste    = 1000 // streams that a client may throw away at once
-	forgiveness = 100  // and for each second that passes
-)
-
-// waste counts a stream that was work for nothing. A client that opens streams only to reset them is
-// sent away (CVE-2023-44487).
-func (c *clientH2) waste() error {
-	now := c.ex.Now()
-	if d := now.Sub(c.forgiven); d >= time.Second {
-		c.forgiven = now
-		c.wasted = max(0, c.wasted-int(min(d/time.Second, maxWaste)*forgiveness))
-	}
-	if c.wasted++; c.wasted > maxWaste {
-		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
-	}
-	return nil
-}
-
-func (c *clientH2) ping(flags http2.Flags, data [8]byte) {
-	c.say(http2.FramePing, flags, 0, binary.BigEndian.Uint32(data[:4]), binary.BigEndian.Uint32(data[4:]))
-}
-
-// giveBack returns window to the client, for all streams together, once it is worth a frame.
-func (c *clientH2) giveBack(n int64) {
-	f := &c.received
-	if f.owed += n; f.owed >= connWindow/4 {
-		c.say(http2.FrameWindowUpdate, 0, 0, uint32(f.owed))
-		f.left, f.owed = f.left+f.owed, 0
-	}
 }

@@ -75,7 +75,7 @@ func (s *streamH2) reply(f *fault, retryAfter time.Duration) {
 	if f == faultCircuitOpen {
 		block = appendBlockField(block, "retry-after", wholeSeconds(retryAfter))
 	}
-	last := s.req.HeadMethod || f.body == ""
+	last := s.e.ask.head || f.body == ""
 	if s.appendHeaders(block, last) == nil && !last {
 		_ = s.appendData([]byte(f.body), true)
 	}

@@ -24,14 +24,14 @@ func (s *streamH2) readHead() *fault {
 	}
 	s.req.Reset()
 	n, err := s.req.Parse(s.raw)
-	var syntax *h1.Error
-	switch {
-	case errors.As(err, &syntax) && syntax.Status != 400:
-		return syntaxFault(syntax)
-	case err != nil, n != len(s.raw), len(s.req.Fields) != lines:
-		return s.malformed()
+	if err == nil && n == len(s.raw) && len(s.req.Fields) == lines {
+		return s.understand()
 	}
-	return s.understand()
+	var syntax *h1.Error
+	if errors.As(err, &syntax) && syntax.Status != 400 {
+		return syntaxFault(syntax)
+	}
+	return s.malformed()
 }
 
 func (s *streamH2) malformed() *fault {
@@ -48,10 +48,10 @@ func (s *streamH2) rewrite() (lines int, ok bool) {
 		case !bareValue(f.Value):
 			return 0, false
 		case f.Name == "host":
-			if host != "" && !strings.EqualFold(f.Value, host) {
-				return 0, false
+			if host == "" {
+				host = f.Value
 			}
-			host = f.Value
+			ok = strings.EqualFold(f.Value, host)
 		case f.Name == "cookie":
 			cookies++
 		default:

@@ -2,9 +2,7 @@ package ferryman
 
 import (
 	"encoding/binary"
-	"os"
 	"sync"
-	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -16,12 +14,6 @@ const (
 	maxWaiting         = 15 << 10 // bytes that may wait before a response waits, too
 	maxUnheard         = 64 << 10 // bytes that may wait before a client that does not read is cut off
 )
-
-// flow is a window that the client may fill (RFC 9113 section 5.2).
-type flow struct {
-	left int64 // what the client may still send
-	owed int64 // what was used up and is not given back yet
-}
 
 // outgoing is what waits to be sent on a connection. All of it is guarded by the connection's lock.
 type outgoing struct {
@@ -65,8 +57,14 @@ func (c *clientH2) say(t http2.FrameType, flags http2.Flags, id uint32, words ..
 	c.urgent = true
 }
 
-// greet appends the server's preface (RFC 9113 section 3.4).
+func (c *clientH2) ping(flags http2.Flags, data [8]byte) {
+	c.say(http2.FramePing, flags, 0, binary.BigEndian.Uint32(data[:4]), binary.BigEndian.Uint32(data[4:]))
+}
+
+// greet sends the server's preface (RFC 9113 section 3.4).
 func (c *clientH2) greet() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.pending = frameHead(c.buffer(), 24, http2.FrameSettings, 0, 0)
 	for _, s := range []http2.Setting{
 		{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
@@ -78,6 +76,7 @@ func (c *clientH2) greet() {
 		c.pending = binary.BigEndian.AppendUint32(c.pending, s.Val)
 	}
 	c.say(http2.FrameWindowUpdate, 0, 0, connWindow-http2InitialWindow)
+	_ = c.flushLocked()
 }
 
 // flush sends what waits.
@@ -116,10 +115,8 @@ func (c *clientH2) flushLocked() error {
 	return c.broken
 }
 
-// kick has somebody else send what the reader has appended.
+// kick has somebody else send what was said. It needs the lock.
 func (c *clientH2) kick() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.urgent && !c.writing && c.broken == nil {
 		c.ex.Go(c.flush)
 	}
@@ -167,28 +164,6 @@ func (s *streamH2) claim(n int) (int, error) {
 			return 0, err
 		}
 	}
-}
-
-// wait waits for cond, which needs the connection's lock, as long as a body may pause.
-func (s *streamH2) wait(cond *sync.Cond) error {
-	limit := s.e.snap.config.BodyIdleTimeout
-	if limit == 0 {
-		cond.Wait()
-		return nil
-	}
-	late := false
-	timer := time.AfterFunc(limit, func() {
-		s.c.mu.Lock()
-		defer s.c.mu.Unlock()
-		late = true
-		cond.Broadcast()
-	})
-	defer timer.Stop()
-	cond.Wait()
-	if late {
-		return os.ErrDeadlineExceeded
-	}
-	return nil
 }
 
 // appendHeaders appends a header block as HEADERS and CONTINUATION frames. Nothing may come between
