@@ -22,6 +22,7 @@ type loop struct {
 	armed    time.Duration // when the timer will fire; 0: not set
 	events   []unix.EpollEvent
 	buffer   []byte // received bytes; empty between two reads
+	grain    time.Duration
 	receiver receiver
 
 	lanes []*lane // by index in the schedule; nil: another loop's
@@ -46,7 +47,7 @@ func newLoop(r *Runner, index int) (*loop, error) {
 	l := &loop{
 		r: r, recorder: r.collector.Recorder(index), epoll: -1, timer: -1,
 		events: make([]unix.EpollEvent, 512), buffer: make([]byte, 64<<10),
-		lanes: make([]*lane, len(r.schedule.Lanes())),
+		lanes: make([]*lane, len(r.schedule.Lanes())), grain: grainFor(r.plan.Rate / float64(r.plan.Loops)),
 	}
 	for i, p := range r.schedule.Lanes() {
 		if p.Loop == index {
@@ -110,7 +111,7 @@ func (l *loop) turn() (over bool) {
 	if l.over(now, end) {
 		return true
 	}
-	l.wait(max(min(nextDue, l.nextSweep), now+grain))
+	l.wait(max(min(nextDue, l.nextSweep), now+l.grain))
 	return false
 }
 

@@ -7,6 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestGrainFor_IsFourRequestsButNotLong(t *testing.T) {
+	require.Equal(t, 200*time.Microsecond, grainFor(1000))
+	require.Equal(t, 200*time.Microsecond, grainFor(20_000))
+	require.Equal(t, 50*time.Microsecond, grainFor(80_000))
+	require.Equal(t, maxGrain, grainFor(0), "a closed loop has no schedule to wait for")
+}
+
 // A loop's counters decide how it waits. Whatever happens to requests, they end at zero.
 func TestLoop_ItsCountersEndAtZero(t *testing.T) {
 	scripts := map[string]answer{

@@ -7,19 +7,26 @@ import (
 )
 
 // A sleep and its end cost as much processor time as two or three requests, most of it in the kernel
-// and the hypervisor. So a loop sleeps at least a grain between two turns, and while requests are
-// less than lazyLimit apart it does not wake for answers: it finds them in the turn that sends the
-// next request. Neither hides anything. What a grain delays is send lag and part of the response
-// time, and an answer's time of arrival is the kernel's, not that of the late look.
+// and the hypervisor. So a loop sleeps at least a grain between two turns: as long as it takes for
+// perTurn requests to come due, but no longer than maxGrain. And while requests are less than
+// lazyLimit apart it does not wake for answers: it finds them in the turn that sends the next one.
+// Neither hides anything. What a grain delays is send lag and part of the response time, and an
+// answer's time of arrival is the kernel's, not that of the late look.
 //
 // wrk2 has a grain of 1 ms for the same reason.
 const (
-	grain     = 150 * time.Microsecond
+	perTurn   = 4
+	maxGrain  = 200 * time.Microsecond
 	lazyLimit = 500 * time.Microsecond
 	// lazyAnswer bounds the answers that may lie unread: larger ones would fill the socket's buffer
 	// and hold up the target.
 	lazyAnswer = 16 << 10
 )
+
+// grainFor is the grain of a loop that sends so many requests per second.
+func grainFor(rate float64) time.Duration {
+	return time.Duration(min(perTurn/rate*1e9, float64(maxGrain)))
+}
 
 // lazy reports whether answers can be left alone for so long.
 func (l *loop) lazy(sleep time.Duration) bool {
