@@ -28,7 +28,7 @@ type lab struct {
 	began         time.Time
 }
 
-// startLab returns once everything answers. what happens in it takes a minute at most.
+// startLab returns once everything answers. What happens in it takes a minute at most.
 func startLab(t *testing.T) *lab {
 	t.Helper()
 	proxy := binary(t, "ferryman", "ferryman", "./cmd/ferryman")

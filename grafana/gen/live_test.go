@@ -9,7 +9,7 @@ import (
 
 // One lab, as starting it is what takes the time. Within a minute everything happens that the dashboard has
 // a panel for.
-func TestLab(t *testing.T) {
+func TestLab_NothingIsEmptyAndEveryNameExists(t *testing.T) {
 	l := startLab(t)
 	if l.prometheus != "" {
 		l.untilScraped(t)
