@@ -46,50 +46,64 @@ func (f *field) probe(ctx context.Context, s *report.Section, r *contender.Runni
 	return failed
 }
 
+// scrapes is over how many readings the cost of one is averaged. A runtime counts what it allocates
+// in lots: a single difference may be off by thousands.
+const scrapes = 20
+
 // scrapeCost is how many objects an idle contender allocates from one reading to the next, which is
 // what reading costs.
 func scrapeCost(ctx context.Context, r *contender.Running) (float64, error) {
 	if !r.HasMetrics {
 		return 0, nil
 	}
-	var before, after float64
-	for range 4 { // the first ones also grow buffers
-		n, err := r.Allocations(ctx)
-		if err != nil {
+	first, err := r.Allocations(ctx) // it also makes the connection
+	if err != nil {
+		return 0, err
+	}
+	last := first
+	for range scrapes {
+		if last, err = r.Allocations(ctx); err != nil {
 			return 0, err
 		}
-		before, after = after, n
 	}
-	return after - before, nil
+	return (last - first) / scrapes, nil
 }
 
+// enough is how many requests a window holds in which allocations are counted, so that the lots do not
+// matter. A slow workload gets four times the window instead.
+const enough = 40_000
+
+// countAllocations counts in windows that adjoin: what is counted late in one is missing in the next.
 func (f *field) countAllocations(ctx context.Context, s *report.Section, r *contender.Running, window time.Duration, own float64) error {
 	if !r.HasMetrics {
 		return nil
 	}
+	before, err := r.Allocations(ctx)
+	if err != nil {
+		return err
+	}
+	answered, err := f.upstream.Answered(ctx)
+	if err != nil {
+		return err
+	}
 	for range windows {
-		before, err := r.Allocations(ctx)
-		if err != nil {
-			return err
-		}
-		answered, err := f.upstream.Answered(ctx)
-		if err != nil {
-			return err
-		}
-		if err := wait(ctx, window); err != nil {
-			return err
+		var then int64
+		for passed := time.Duration(0); passed < 4*window && then-answered < enough; passed += window {
+			if err := wait(ctx, window); err != nil {
+				return err
+			}
+			if then, err = f.upstream.Answered(ctx); err != nil {
+				return err
+			}
 		}
 		after, err := r.Allocations(ctx)
 		if err != nil {
 			return err
 		}
-		then, err := f.upstream.Answered(ctx)
-		if err != nil {
-			return err
-		}
 		s.Probes = append(s.Probes, report.Probe{
-			Contender: r.Name, Kind: report.Allocations, Requests: then - answered, Count: max(after-before-own, 0),
+			Contender: r.Name, Kind: report.Allocations, Requests: then - answered, Count: after - before - own,
 		})
+		before, answered = after, then
 	}
 	return nil
 }

@@ -61,17 +61,12 @@ func Passed(verdicts []Verdict) bool {
 	return len(verdicts) > 0
 }
 
-// Judge applies the limits to the saturated section of a run. The median decides.
+// Judge applies the limits to the saturated section of a run. Medians of pairs decide, and counts over
+// all windows together.
 func Judge(run *report.Run, l Limits) []Verdict {
-	rows := map[string]report.Row{}
-	for _, s := range run.Sections {
-		if s.Rate > 0 {
-			continue
-		}
-		for _, row := range s.Rows {
-			rows[row.Contender] = row
-		}
-		break
+	closed, rows := saturated(run), map[string]report.Row{}
+	for _, row := range closed.Rows {
+		rows[row.Contender] = row
 	}
 	own, nginx, floor := rows[contender.Ferryman], rows[contender.NginxTuned], rows[contender.Floor]
 	ratio := judge("processor time a request, ferryman to NGINX tuned", nginx.CPURatio, l.NginxRatio, nginx.Note)
@@ -83,10 +78,21 @@ func Judge(run *report.Run, l Limits) []Verdict {
 		untraced = own.Note
 	}
 	return []Verdict{
-		judge("allocations a request", own.Allocations, l.Allocations, own.Note),
-		judge("system calls a request", own.SystemCalls, l.SystemCalls, untraced),
+		judge("allocations a request", closed.Pooled(contender.Ferryman, report.Allocations), l.Allocations, own.Note),
+		judge("system calls a request", closed.Pooled(contender.Ferryman, report.SystemCalls), l.SystemCalls, untraced),
 		ratio,
 	}
+}
+
+// saturated is the section that is judged. A run without one is judged by an empty section: nothing
+// in it was measured.
+func saturated(run *report.Run) *report.Section {
+	for i := range run.Sections {
+		if run.Sections[i].Rate == 0 {
+			return &run.Sections[i]
+		}
+	}
+	return &report.Section{}
 }
 
 func judge(rule string, measured stats.Summary, limit float64, why string) Verdict {

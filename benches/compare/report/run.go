@@ -96,7 +96,7 @@ type Probe struct {
 	Contender string           `json:"contender"`
 	Kind      string           `json:"kind"`
 	Requests  int64            `json:"requests"`
-	Count     float64          `json:"count"`
+	Count     float64          `json:"count"` // without what counting costs; below 0 where counts come in lots
 	ByName    map[string]int64 `json:"by_name,omitempty"`
 }
 

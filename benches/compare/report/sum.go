@@ -94,7 +94,7 @@ func (s *Section) probed(name, kind string) stats.Summary {
 	var samples []float64
 	for _, p := range s.Probes {
 		if p.Contender == name && p.Kind == kind && p.Requests > 0 {
-			samples = append(samples, p.Count/float64(p.Requests))
+			samples = append(samples, max(p.Count, 0)/float64(p.Requests))
 		}
 	}
 	return stats.Of(samples)
@@ -103,6 +103,21 @@ func (s *Section) probed(name, kind string) stats.Summary {
 // maxLag is how late the generator may be at the 99th percentile, in microseconds, before its
 // lateness shows in the latencies.
 const maxLag = 1000
+
+// Pooled is what a contender's probes of one kind come to together: less noise than their median.
+func (s *Section) Pooled(name, kind string) stats.Summary {
+	sum := s.probed(name, kind)
+	count, requests := 0.0, int64(0)
+	for _, p := range s.Probes {
+		if p.Contender == name && p.Kind == kind {
+			count, requests = count+p.Count, requests+p.Requests
+		}
+	}
+	if requests > 0 {
+		sum.Median = max(count, 0) / float64(requests)
+	}
+	return sum
+}
 
 // annotate says what a reader must know about the row before believing it.
 func (s *Section) annotate(row *Row) {
