@@ -51,7 +51,7 @@ func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 		if c == nil {
 			return nil
 		}
-		if !sure && c.SeemsQuiet() || c.Quiet() {
+		if sure && c.Quiet() || !sure && c.SeemsQuiet() {
 			u.inUse.Add(1)
 			c.reused = true
 			return c
@@ -109,7 +109,7 @@ func (c *Conn) Reused() bool { return c.reused }
 
 // Put gives the connection back after a complete exchange. Bytes that nobody asked for close it.
 func (c *Conn) Put(ex netloop.Executor) {
-	if c.In.Buffered() > 0 || c.up.retired.Load() || !c.SeemsQuiet() && !c.Quiet() {
+	if c.In.Buffered() > 0 || c.up.retired.Load() || !c.SeemsQuiet() {
 		c.Discard()
 		return
 	}
