@@ -553,3 +553,53 @@ func TestCase220_RefusalIsConstant(t *testing.T) {
 		}
 	})
 }
+
+// TestCase216_MixedTrafficLeavesALegalCircuit lets clients mix successes, failures and departures over a
+// circuit that opens and closes all the time. The invariants of the breaker itself are tested in its own
+// package; here the whole proxy must report its results so that they hold.
+func TestCase216_MixedTrafficLeavesALegalCircuit(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m, func(s *setup) { s.cfg.FailureThreshold = 2; s.cfg.DefaultCooldown = 2 * time.Millisecond })
+		u := r.U[1]
+		u.playAlways(func(c *uconn, q *message) bool {
+			if !c.body(q) {
+				return false
+			}
+			switch q.target {
+			case "/bad":
+				return c.send("HTTP/1.1 503 X\r\nX-U: x\r\nContent-Length: 0\r\n\r\n")
+			case "/hang":
+				return false
+			}
+			return c.send(describe(q))
+		})
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for n := range scaled(60) {
+					c, err := r.tryDial(clientTLS, 0)
+					if err != nil {
+						continue
+					}
+					c.send(request{path: []string{"/bad", "/", "/hang", "/bad"}[(i+n)%4]}.String())
+					if (i+n)%4 == 2 {
+						pause(time.Millisecond)
+					} else {
+						_, _ = c.response("GET")
+					}
+					c.close()
+				}
+			}()
+		}
+		wg.Wait()
+		r.awaitNothingInUse(t, u)
+		open, half, closed := r.transitions(u, "open"), r.transitions(u, "half_open"), r.transitions(u, "closed")
+		require.LessOrEqual(t, half, open, "half-open comes from open only")
+		require.LessOrEqual(t, closed, half, "without health checks a circuit closes from half-open only")
+		reopened := half - closed // probes that failed, or the one that is due
+		require.LessOrEqual(t, open, closed+reopened+1)
+		eventually(t, func() bool { return r.refusedOr200(t) == 200 }, "the circuit does not recover")
+	})
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -295,14 +294,20 @@ func (r *rig) get(t testing.TB, path string) *message {
 	return m
 }
 
-var nonceLine = regexp.MustCompile(`(?i)x-nonce: *(n[0-9]+\.)`)
-
+// noncesIn finds the nonces in what was sent or received; field names keep their case on the way.
 func noncesIn(b []byte) map[string]bool {
 	set := map[string]bool{}
-	for _, m := range nonceLine.FindAllSubmatch(b, -1) {
-		set[string(m[1])] = true
+	for {
+		_, rest, found := bytes.Cut(b, []byte("X-Nonce: n"))
+		if !found {
+			return set
+		}
+		n, _, _ := bytes.Cut(rest, []byte("."))
+		set["n"+string(n)+"."] = true
+		b = rest
 	}
-	return set
 }
 
-func poisoned(b []byte) bool { return bytes.Contains(bytes.ToLower(b), []byte("x-poison")) }
+func poisoned(b []byte) bool {
+	return bytes.Contains(b, []byte("X-Poison")) || bytes.Contains(b, []byte("x-poison"))
+}

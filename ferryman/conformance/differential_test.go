@@ -46,7 +46,7 @@ type effect struct {
 	logs     [][]byte
 }
 
-const fuzzQuiet = 40 * time.Millisecond
+const fuzzQuiet = 80 * time.Millisecond
 
 // run sends the parts in segments of their own and waits for the end of the connection.
 func (d *differential) run(t *testing.T, parts ...string) effect {
@@ -121,7 +121,7 @@ func (d *differential) check(t *testing.T, stream string, cut int) {
 	stream += last
 	cut %= len(stream)
 	var one, two effect
-	for range 5 {
+	for range 8 {
 		one, two = d.run(t, stream), d.run(t, stream[:cut], stream[cut:])
 		for _, log := range append(one.logs, two.logs...) {
 			agree(t, log)

@@ -182,7 +182,7 @@ func TestCase045_ChunkExtensions(t *testing.T) {
 	})
 }
 
-func TestCase046_DataThatDoesNotMatchItsSize(t *testing.T) {
+func TestCase046And166_DataThatDoesNotMatchItsSize(t *testing.T) {
 	refusesChunks(t, []string{"5\r\nhelloX\r\n", "5\r\nhell\r\n0\r\n\r\n", "a\r\n0123456789\n0\r\n\r\n",
 		"1\r\nQ  2\r\nok\r\n0\r\n\r\n" + smuggled, "d\r\nabcdefghijklm\r\n\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n",
 		"5\r\nhello\r0\r\n\r\n", "5\r\nhello\r\r\n0\r\n\r\n", "5\r\nhello0\r\n\r\n", "5\r\nhello\r\n\r\n0\r\n\r\n"})

@@ -186,7 +186,10 @@ func TestCase228_EverythingDownAndBack(t *testing.T) {
 
 func TestCase229_OneLateCheckIsForgiven(t *testing.T) {
 	oneMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, checks, func(s *setup) { s.cfg.FailureThreshold = 3 })
+		r := newRig(t, m, func(s *setup) {
+			s.cfg.FailureThreshold = 3
+			s.cfg.HealthInterval, s.cfg.HealthTimeout = 400*time.Millisecond, 350*time.Millisecond
+		})
 		var n atomic.Int32
 		r.U[1].onHealth(func(c *uconn, _ *message) {
 			if n.Add(1) == 2 {

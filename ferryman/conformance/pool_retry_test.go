@@ -181,7 +181,7 @@ func TestCase149_NoRetryAfterAResponseByte(t *testing.T) {
 	})
 }
 
-func TestCase150_OneVerdictAfterTheRetry(t *testing.T) {
+func TestCase150And217_OneVerdictAfterTheRetry(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, threshold2)
 		require.Equal(t, success, r.verdictOf(t, "/", r.U[1], func() {

@@ -170,6 +170,6 @@ func TestCase245_ManyReloadsLeaveNothing(t *testing.T) {
 		}
 		require.Equal(t, 200, r.get(t, "/").status)
 		require.Len(t, r.metrics(), before)
-		require.LessOrEqual(t, r.goroutines(), r.baseline+4)
+		require.LessOrEqual(t, r.goroutines(), r.atRest())
 	})
 }
