@@ -133,10 +133,11 @@ func (b *bench) workload(ctx context.Context, w workload) error {
 			continue
 		}
 		s := f.section(name, f.rate(name))
-		if err := f.measure(ctx, &s); err != nil {
+		err := f.measure(ctx, &s)
+		b.report.Sections = append(b.report.Sections, s) // as far as it came
+		if err != nil {
 			return err
 		}
-		b.report.Sections = append(b.report.Sections, s)
 	}
 	return nil
 }
