@@ -1,3 +1,5 @@
+//go:build unix
+
 package labenv
 
 import (
@@ -7,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -18,6 +22,21 @@ type Compose struct {
 	Project string   `json:"project"`
 	Files   []string `json:"files"` // in compose/
 	Env     []string `json:"env"`   // images and ports
+}
+
+// usualFiles is how many open files the compose files ask for.
+const usualFiles = 65536
+
+// FilesEnv is the variable with the number of open files that the engine can grant, where that is less than
+// usual and nobody has set it: an engine without privileges cannot raise its own limit. It is taken to be
+// that of this process.
+func FilesEnv() []string {
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	if err != nil || limit.Max >= usualFiles || os.Getenv("LAB_NOFILE") != "" {
+		return nil
+	}
+	return []string{"LAB_NOFILE=" + strconv.FormatUint(limit.Max, 10)}
 }
 
 // ComposeFlavour finds what there is: the plugin of the client, or the older program.
@@ -89,6 +108,7 @@ func StartCompose(ctx context.Context, c Compose, p Ports) (*State, error) {
 		s.Dir = own
 	}
 	s.Config = filepath.Join(s.Dir, "ferryman.toml")
+	c.Env = append(c.Env[:len(c.Env):len(c.Env)], FilesEnv()...)
 	for i, name := range Upstreams {
 		s.Echoes = append(s.Echoes, Echo{Name: name, Upstream: "echo-" + name + ":8000", Admin: url(p.Admin[i])})
 	}

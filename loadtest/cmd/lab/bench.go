@@ -137,7 +137,7 @@ func (b *bench) startCompose(ctx context.Context, ports labenv.Ports, control in
 	}
 	b.direct, b.proxied, b.controlBind = "http://echo-a:8000", "http://ferryman:8080", ":9200"
 	publish := "127.0.0.1:" + strconv.Itoa(control) + ":9200"
-	with := c
+	with := *b.s.Compose
 	with.Files = []string{"core.yml", "bench.yml"}
 	b.loadtest = generator{"loadtest", func(ctx context.Context, args ...string) *exec.Cmd {
 		return with.Command(ctx, append([]string{"run", "--rm", "-T", "--no-deps", "--publish", publish, "loadtest"}, args...)...)
