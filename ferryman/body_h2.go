@@ -122,19 +122,16 @@ func (s *streamH2) stopBody() {
 
 // wait waits for cond, which needs the connection's lock, as long as a body may pause.
 func (s *streamH2) wait(cond *sync.Cond) error {
-	limit := s.e.snap.config.BodyIdleTimeout
-	if limit == 0 {
-		cond.Wait()
-		return nil
+	limit, late := s.e.snap.config.BodyIdleTimeout, false
+	if limit > 0 {
+		lock := cond.L // the stream may serve another connection when a late timer fires
+		defer time.AfterFunc(limit, func() {
+			lock.Lock()
+			defer lock.Unlock()
+			late = true
+			cond.Broadcast()
+		}).Stop()
 	}
-	late := false
-	timer := time.AfterFunc(limit, func() {
-		s.c.mu.Lock()
-		defer s.c.mu.Unlock()
-		late = true
-		cond.Broadcast()
-	})
-	defer timer.Stop()
 	cond.Wait()
 	if late {
 		return os.ErrDeadlineExceeded

@@ -64,7 +64,7 @@ const (
 func newClientH2(p *Proxy, ex netloop.Executor, raw netloop.Conn, conn net.Conn) *clientH2 {
 	c := &clientH2{p: p, ex: ex, raw: raw, conn: conn, from: originOf(raw, conn),
 		streams: make(map[uint32]*streamH2), idle: ex.Now(), received: flow{left: connWindow}}
-	c.turn.L = &c.mu
+	c.room.L, c.credit.L = &c.mu, &c.mu
 	c.window, c.initial = http2InitialWindow, http2InitialWindow
 	c.in.Reset(awaiter(raw, conn))
 	c.frames = http2.NewFramer(nil, c)

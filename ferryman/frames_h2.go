@@ -186,7 +186,7 @@ func (c *clientH2) takeWindow(f *http2.WindowUpdateFrame) error {
 		if c.window += n; c.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		c.turn.Signal()
+		c.credit.Signal()
 		return nil
 	}
 	s := c.streams[f.StreamID]

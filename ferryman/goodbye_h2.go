@@ -69,7 +69,7 @@ func (c *clientH2) leave(err error) {
 	c.conn.SetWriteDeadline(c.ex.Now().Add(partingTime))
 	_ = c.flushLocked()
 	for c.writing {
-		c.turn.Wait()
+		c.room.Wait()
 	}
 	c.breakOff(net.ErrClosed)
 	c.mu.Unlock()

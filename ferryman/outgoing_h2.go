@@ -24,7 +24,8 @@ type outgoing struct {
 	primed  bool      // a header block was sent
 	window  int64     // what the client takes of all streams together
 	initial int64     // what it takes of a new stream
-	turn    sync.Cond // room or window for one who waits
+	room    sync.Cond // there may be room in pending for one who waits
+	credit  sync.Cond // window may be left for one who waits
 }
 
 // frameHead appends the head of a frame with n bytes of payload.
@@ -110,7 +111,7 @@ func (c *clientH2) flushLocked() error {
 			c.breakOff(err)
 			c.raw.Abort()
 		}
-		c.turn.Signal()
+		c.room.Signal()
 	}
 	return c.broken
 }
@@ -128,19 +129,21 @@ func (c *clientH2) breakOff(err error) {
 		c.broken = err
 	}
 	c.pending = nil
-	c.turn.Broadcast()
+	c.room.Broadcast()
+	c.credit.Broadcast()
 	for _, s := range c.streams {
 		s.wake.Broadcast()
 	}
 }
 
 // claim waits until the stream may send, and returns how much of n bytes of payload. n is 0 for a
-// head, which needs no window.
+// head, which needs no window. One who waited wakes the next, for there may be more to be had.
 func (s *streamH2) claim(n int) (int, error) {
 	c := s.c
-	defer c.turn.Signal() // there may be more to be had
-	for {
-		waits := &c.turn
+	defer c.room.Signal()
+	defer c.credit.Signal()
+	for before := (*sync.Cond)(nil); ; {
+		var waits *sync.Cond
 		switch {
 		case c.broken != nil:
 			return 0, c.broken
@@ -148,13 +151,20 @@ func (s *streamH2) claim(n int) (int, error) {
 			return 0, errClientGone
 		case n > 0 && s.window <= 0:
 			waits = &s.wake
-		case n > 0 && c.window <= 0, len(c.pending) > maxWaiting:
-		case n > 0:
-			return int(min(int64(n), s.window, c.window, maxFrame)), nil
-		default:
+		case n > 0 && c.window <= 0:
+			waits = &c.credit
+		case len(c.pending) > maxWaiting:
+			waits = &c.room
+		case n == 0:
 			return 0, nil
+		default:
+			return int(min(int64(n), s.window, c.window, maxFrame)), nil
 		}
-		var err error
+		if before != nil && before != waits {
+			before.Signal()
+		}
+		before = waits
+		err := error(nil)
 		if len(c.pending) > 0 && !c.writing {
 			err = c.flushLocked() // which lets go of the lock: look again
 		} else {

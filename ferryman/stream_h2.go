@@ -160,5 +160,6 @@ func (s *streamH2) cancel() {
 		s.victim.Abort()
 	}
 	s.wake.Broadcast()
-	s.c.turn.Broadcast()
+	s.c.room.Broadcast()
+	s.c.credit.Broadcast()
 }

@@ -359,3 +359,36 @@ func TestCase239_KeptConnectionsSeeNewRoutes(t *testing.T) {
 		h.serve(t, r.U[5], "GET", "/")
 	})
 }
+
+// Many downloads through a small window of the connection, beside heads that need none: nobody may
+// be forgotten when room or window comes.
+func TestCase143_ConnectionWindowIsSharedByManyStreams(t *testing.T) {
+	forEachH2Mode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m)
+		r.U[1].playAlways(reply(ok(strings.Repeat("x", 40000))))
+		h := r.dialH2(t, h2options{manual: true})
+		var big, small []uint32
+		for range 60 {
+			big = append(big, h.ask("GET", "/", true))
+		}
+		h.until(t, "the window to be used up", func() bool {
+			n := int64(0)
+			for _, id := range big {
+				n += h.stream(id).n
+			}
+			return n == 65535
+		})
+		for range 60 {
+			small = append(small, h.ask("HEAD", "/api", true))
+		}
+		for _, id := range small {
+			h.want(t, id, 200)
+		}
+		for range 60 * 40000 / 1000 {
+			h.grant(0, 1000)
+		}
+		for _, id := range big {
+			require.Equal(t, int64(40000), h.want(t, id, 200).n)
+		}
+	})
+}
