@@ -21,9 +21,10 @@ type clientH1 struct {
 	in    h1.Reader
 
 	origin
-	body h1.Body
-	out  outlet
-	shut bool // this exchange is the connection's last
+	body   h1.Body
+	out    outlet
+	shut   bool // this exchange is the connection's last
+	served bool // there was an exchange before
 }
 
 // serveH1 serves the requests of one connection, one after another, until either side ends it.
@@ -69,6 +70,7 @@ func (c *clientH1) loop() (handedOver bool) {
 		if !goOn {
 			return handedOver
 		}
+		c.served = true
 		c.entry.state.Store(clientIdle)
 		if c.p.clients.draining.Load() {
 			return false
@@ -106,10 +108,11 @@ func (c *clientH1) readHead() error {
 	}
 }
 
-// parse goes on with the head. On a plaintext port it may turn out to be HTTP/2 (RFC 9113 section 3.3).
+// parse goes on with the head. On a plaintext port the first one may turn out to be HTTP/2 (RFC 9113
+// section 3.3). Later ones must not: a proxy in front may put the requests of many on one connection.
 func (c *clientH1) parse() (done bool, err error) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	if b := c.in.Peek(); !c.secure && len(b) > 0 && b[0] == 'P' {
+	if b := c.in.Peek(); !c.secure && !c.served && len(b) > 0 && b[0] == 'P' {
 		n := min(len(b), len(preface))
 		switch same := string(b[:n]) == preface[:n]; {
 		case same && n == len(preface):

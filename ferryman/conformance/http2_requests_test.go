@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
@@ -341,4 +342,36 @@ func TestCase030_HeadLimits(t *testing.T) {
 		require.NotEqual(t, http2.ErrCodeNo, h.gone(t, patience).code, "%s", h)
 		require.Equal(t, 3, r.whole())
 	})
+}
+
+func TestCase007_PriorKnowledgeByteByByte(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m)
+		h := r.dialRawH2(t)
+		h.greeted = true
+		go h.read()
+		id := uint32(1)
+		block := string(h.block(pseudo("GET", "/")...))
+		h.trickle(time.Millisecond, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00"+
+			"\x00\x00"+string(rune(len(block)))+"\x01\x05\x00\x00\x00\x01"+block)
+		h.want(t, id, 200)
+	}, plainModes()...)
+}
+
+func TestCase007_PrefaceBehindARequestIsRefused(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m)
+		for _, apart := range []bool{false, true} {
+			c := r.dial(t)
+			if apart {
+				c.do(t, request{})
+				c.send(http2.ClientPreface)
+			} else {
+				c.send(request{}.String() + http2.ClientPreface)
+				c.want(t, "GET", 200)
+			}
+			c.refused(t, 505)
+		}
+		require.Equal(t, 2, r.whole())
+	}, plainModes()...)
 }
