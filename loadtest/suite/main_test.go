@@ -5,8 +5,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
 
 	"github.com/Bunty9/ferryman/loadtest/labenv"
 )
@@ -61,7 +60,7 @@ func prepare(ctx context.Context) (err error) {
 		}
 	}
 	if os.Getenv("LAB_DEBUG") == "" {
-		log.SetOutput(io.Discard) // the library tells of every container
+		tclog.SetDefault(quiet{})
 	}
 	if root, err = labenv.Root(); err != nil {
 		return err
@@ -75,6 +74,11 @@ func prepare(ctx context.Context) (err error) {
 	images, err = labenv.BuildImages(ctx, root, filepath.Join(labenv.Dir(root), "bin"))
 	return err
 }
+
+// quiet is a logger for a library that tells of every step of every container.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
 
 // reaper reports whether the image that removes left-overs is here or can be had.
 func reaper(ctx context.Context) bool {

