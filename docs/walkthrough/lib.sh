@@ -83,7 +83,7 @@ run() {
 # compare prints the output and holds it against the page.
 compare() {
   OUT=$(cat "$WORK/out")
-  printf '%s\n' "$OUT"
+  [ -z "$OUT" ] || printf '%s\n' "$OUT"
   sample "$1" >"$WORK/sample"
   if [ -s "$WORK/sample" ]; then
     same "$WORK/sample" "$WORK/out" || fail "the output is not what $(basename "$PAGE") shows"
@@ -112,23 +112,14 @@ finish() {
 
 shown() { printf '\n$ %s\n' "$1"; say "(not run here: ${2:-the lab is up already})"; }
 
-# sample prints what the page shows below a command, up to the next command or the end of the block.
+# sample prints the block of text that the page has below the block of sh with a command, if there is one.
 sample() {
-  local wanted
-  wanted=$(printf '%s\n' "$1" | awk '{ more = sub(/\\$/, ""); sub(/^ +/, ""); printf "%s", $0 } !more { print "" }')
-  WANTED=$wanted awk '
-    /^```console$/ { inside = 1; show = 0; next }
-    /^```/ { inside = 0; next }
-    !inside { next }
-    more || /^\$ / {
-      line = $0
-      if (!more) { sub(/^\$ /, "", line); command = "" } else sub(/^ +/, "", line)
-      more = sub(/\\$/, "", line)
-      command = command line
-      if (!more) show = command == ENVIRON["WANTED"]
-      next
-    }
-    show' "$PAGE"
+  WANTED=$1 awk '
+    /^```sh$/ { inside = "sh"; block = ""; found = 0; next }
+    /^```text$/ { inside = "text"; next }
+    /^```/ { found = inside == "sh" && block == ENVIRON["WANTED"]; inside = ""; next }
+    inside == "sh" { block = block == "" ? $0 : block "\n" $0 }
+    inside == "text" && found' "$PAGE"
 }
 
 # mask makes outputs of different runs alike: numbers, dates, addresses and folders go.
