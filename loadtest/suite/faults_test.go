@@ -65,9 +65,11 @@ func TestFault_BecomesARefusalAndHealsWithinAHealthInterval(t *testing.T) {
 
 			fault, err := markAt(report, "fault")
 			require.NoError(t, err)
+			injected, err := markAt(report, "injected")
+			require.NoError(t, err)
 			took := failover(report, 0, fault)
 			bad := report.Targets[0].Bad
-			t.Logf("failover %v, %d bad requests, recovery %v", took, bad, recovery)
+			t.Logf("failover %v, of which the engine took %.2f s; %d bad requests; recovery %v", took, injected-fault, bad, recovery)
 			require.Less(t, took, budget, "failover")
 			require.LessOrEqual(t, bad, int64(ratePerRoute*budget.Seconds())+connections)
 			require.Less(t, recovery, budget+check)
