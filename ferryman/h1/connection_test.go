@@ -2,6 +2,7 @@ package h1_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestConnection_NamedFieldsAreMarked(t *testing.T) { // 65, 66, 69
 			accepts(t, input)
 			r := request(t, input)
 			var want []string
-			for _, n := range strings.Fields(c.dropped) {
+			for n := range strings.FieldsSeq(c.dropped) {
 				want = append(want, strings.ToLower(n))
 			}
 			for i := range r.Fields {
@@ -47,12 +48,7 @@ func TestConnection_NamedFieldsAreMarked(t *testing.T) { // 65, 66, 69
 }
 
 func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, s)
 }
 
 func TestConnection_SeveralLinesAreOneList(t *testing.T) { // 66

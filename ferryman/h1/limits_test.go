@@ -41,8 +41,7 @@ func refusedAfter(t *testing.T, parse func(*h1.Reader) (bool, error), src *endle
 	for {
 		done, err := parse(in)
 		require.False(t, done)
-		var syntax *h1.Error
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*h1.Error](err); ok {
 			return syntax.Status, src.sent
 		}
 		require.NoError(t, in.Fill())
