@@ -38,9 +38,8 @@ func (u *soakUpstream) temper() int {
 
 func soakMoody(c *soakConn, q *message) bool {
 	mood := c.u.temper()
-	if b := wanted(q); mood == moodEarly && q.framing != "none" && len(b) < 4<<10 {
-		c.send(soakHead(401, q, fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(b), b)))
-		return false // with the body unread: a reset, which takes along what the kernel still has to send
+	if mood == moodEarly && q.framing != "none" {
+		return c.early(q, wanted(q))
 	}
 	if mood == moodReset {
 		return c.reset()
@@ -67,6 +66,16 @@ func soakMoody(c *soakConn, q *message) bool {
 		return c.slow(q, b)
 	}
 	return c.well(q)
+}
+
+// early answers before it has read the request's body, and reads on or closes.
+func (c *soakConn) early(q *message, b string) bool {
+	if len(b)%2 == 0 || len(b) > 4<<10 {
+		return c.send(soakHead(401, q, fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(b), b))) && c.body(q)
+	}
+	// With the body unread this is a reset, which takes along what the kernel still has to send.
+	c.send(soakHead(401, q, fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(b), b)))
+	return false
 }
 
 // cut ends an answer before its end, in one way or another.
