@@ -115,7 +115,7 @@ func TestPanic_ClosesItsConnectionAndNothingElse(t *testing.T) {
 	}
 	ends := map[string]func(){
 		"panic":  func() { panic("at the ferry") },
-		"nil":    func() { var p *int; *p = 1 }, //nolint:govet // the panic of a nil pointer is the point
+		"nil":    func() { var p *int; *p = 1 }, //nolint:govet // a nil pointer's panic is the point //nolint:govet // the panic of a nil pointer is the point
 		"goexit": runtime.Goexit,
 	}
 	reports := make(chan report, 10)
