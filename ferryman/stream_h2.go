@@ -17,7 +17,7 @@ import (
 type streamH2 struct {
 	e      exchange
 	req    h1.Request
-	strand func() // run
+	strand func() // run, made once
 	c      *clientH2
 	id     uint32
 	origin
@@ -46,9 +46,7 @@ type streamH2 struct {
 	victim   *upstream.Conn
 }
 
-var (
-	errUnheard = errors.New("the client does not read")
-)
+var errUnheard = errors.New("the client does not read")
 
 var streamsH2 sync.Pool
 
