@@ -133,16 +133,17 @@ func TestCase161_SilentUpstreamIsA504AtTheDeadline(t *testing.T) {
 
 func TestCase161_SlowUploadIsNeverA504(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, shortTimeout)
+		const limit = time.Second
+		r := newRig(t, m, func(s *setup) { s.cfg.UpstreamTimeout = limit })
 		for _, q := range []request{{m: "POST", body: "0123456789", nonce: nonce()}, {m: "POST", chunks: []string{"0", "123", "456", "789"}, nonce: nonce()}} {
 			s := q.String()
 			head := strings.Index(s, "\r\n\r\n") + 4
 			c := r.dial(t)
 			c.send(s[:head])
-			for i := range 8 { // four times the timeout, in gaps of half of it
-				pause(upstreamTimeout / 2)
-				n := (len(s) - head) * i / 8
-				c.send(s[head+n : head+(len(s)-head)*(i+1)/8])
+			for i := range 5 { // two and a half times the timeout, in gaps of half of it
+				pause(limit / 2)
+				n := (len(s) - head) * i / 5
+				c.send(s[head+n : head+(len(s)-head)*(i+1)/5])
 			}
 			require.Equal(t, q.nonce, c.want(t, "POST", 200).get("X-Nonce"))
 			c.close()

@@ -203,7 +203,7 @@ func TestCase134_OwnReplyWhileABodyIsUnread(t *testing.T) {
 		block := strings.Repeat("b", 64<<10)
 		for range 160 { // the reply is read only after everything was written
 			c.send(block)
-			pause(time.Millisecond)
+			pause(40 * time.Millisecond) // for six seconds and more
 		}
 		require.NoError(t, c.writeErr, "reset while the body was being sent")
 		resp := c.must(t, "POST")
@@ -223,9 +223,7 @@ func TestCase135_IdleLimit(t *testing.T) {
 		fresh.closedByPeer(t)
 		used.closedByPeer(t)
 		require.Greater(t, time.Since(start), clientIdle/2)
-		b, err := half.end()
-		require.NoError(t, err)
-		require.True(t, len(b) == 0 || strings.HasPrefix(string(b), "HTTP/1.1 408 "), "%q", b)
+		half.closedOrTimedOut(t)
 		require.Equal(t, 1, r.heads())
 	})
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	checkInterval = 60 * time.Millisecond
-	checkTimeout  = 50 * time.Millisecond
+	checkInterval = 120 * time.Millisecond
+	checkTimeout  = 110 * time.Millisecond
 )
 
 func checks(s *setup) { s.cfg.HealthInterval, s.cfg.HealthTimeout = checkInterval, checkTimeout }
@@ -155,7 +155,7 @@ func TestCase226And227_ReloadsAndTheInterval(t *testing.T) {
 		eventually(t, func() bool { return len(r.U[1].checked()) >= before+5 }, "no checks after reloads")
 		require.GreaterOrEqual(t, time.Since(start), 4*150*time.Millisecond, "reloads multiply checks")
 		// A shorter interval is in effect within one old one.
-		r.reload(t, func(c *config.Config) { c.HealthInterval, c.HealthTimeout = checkInterval/3, checkTimeout/5 })
+		r.reload(t, func(c *config.Config) { c.HealthInterval, c.HealthTimeout = checkInterval/6, checkTimeout/10 })
 		start, before = time.Now(), len(r.U[1].checked())
 		eventually(t, func() bool { return len(r.U[1].checked()) >= before+30 }, "the new interval is not in effect")
 		require.Less(t, time.Since(start), 30*200*time.Millisecond)
@@ -178,8 +178,11 @@ func TestCase228_EverythingDownAndBack(t *testing.T) {
 			u.onHealth(nil)
 		}
 		for i, path := range []string{"/", "/api", "/api/v1"} {
-			eventually(t, func() bool { return r.state(r.U[1+i]) == 0 }, "%s stays down", path)
-			require.Equal(t, 200, r.get(t, path).status)
+			eventually(t, func() bool {
+				c := r.dial(t)
+				defer c.close()
+				return r.state(r.U[1+i]) == 0 && c.do(t, request{path: path}).status == 200
+			}, "%s stays down", path)
 		}
 	})
 }

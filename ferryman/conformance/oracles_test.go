@@ -246,7 +246,9 @@ func (u *upstream) nothingSmuggled(t testing.TB) {
 			if err == nil {
 				continue
 			}
-			assert.False(t, errors.Is(err, errSyntax), "O1: %s connection %d: %v\n%q", u.name, c.id, err, clip(string(log)))
+			// A body may be cut; a head goes out in one piece, so what is no whole head is a stray byte.
+			stray := errors.Is(err, errSyntax) || q == nil || q.framing == ""
+			assert.False(t, stray, "O1: %s connection %d: %v\n%q", u.name, c.id, err, clip(string(log)))
 			break
 		}
 	}

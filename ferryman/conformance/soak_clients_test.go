@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // soakAborts is how many requests in a hundred are not waited for.
@@ -22,26 +20,53 @@ const soakAborts = 1
 
 func abandons(o order) bool { return rand.IntN(100) < soakAborts || o.hangs && rand.IntN(2) == 0 }
 
-// dial is the rig's dial without its records.
-func (s *soak) dial(conf *tls.Config) (net.Conn, *net.TCPConn) {
+// dialTCP is the rig's dial without its records.
+func (s *soak) dialTCP() (*net.TCPConn, error) {
 	d := net.Dialer{Timeout: patience}
 	nc, err := d.Dial("tcp", s.r.addr)
 	if err != nil {
 		s.fail("dial: %v", err)
-		return nil, nil
+		return nil, err
 	}
-	tc := nc.(*net.TCPConn)
-	_ = tc.SetDeadline(time.Now().Add(3 * patience))
-	if !s.r.mode.tls {
+	return nc.(*net.TCPConn), nil
+}
+
+func (s *soak) dial() (net.Conn, *net.TCPConn) {
+	tc, err := s.dialTCP()
+	if err != nil || !s.r.mode.tls {
 		return tc, tc
 	}
-	c := tls.Client(tc, conf)
+	_ = tc.SetDeadline(time.Now().Add(patience))
+	c := tls.Client(tc, clientTLS)
 	if err := c.Handshake(); err != nil {
 		s.fail("handshake: %v", err)
 		tc.Close()
 		return nil, nil
 	}
 	return c, tc
+}
+
+// dialH2 leaves the protocol to the standard library.
+func (s *soak) dialH2() (cc *http.ClientConn, tc *net.TCPConn) {
+	tr := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true, TLSClientConfig: clientTLS.Clone()}
+	tr.TLSClientConfig.NextProtos = nil
+	tr.DialContext = func(context.Context, string, string) (_ net.Conn, err error) {
+		tc, err = s.dialTCP()
+		return tc, err
+	}
+	scheme := "http"
+	if s.r.mode.tls {
+		scheme = "https"
+		tr.Protocols.SetHTTP2(true)
+	} else {
+		tr.Protocols.SetUnencryptedHTTP2(true)
+	}
+	cc, err := tr.NewClientConn(context.Background(), scheme, s.r.addr)
+	if err != nil {
+		s.fail("HTTP/2: %v", err)
+		return nil, nil
+	}
+	return cc, tc
 }
 
 // leave ends a client's connection as clients do: in order, at once, or by ending its side only.
@@ -59,8 +84,8 @@ func leave(c net.Conn, tc *net.TCPConn) {
 // clientH1 opens one connection after another.
 func (s *soak) clientH1() {
 	for !s.over.Load() {
-		c, tc := s.dial(clientTLS)
-		if c == nil {
+		c, tc := s.dial()
+		if tc == nil {
 			return
 		}
 		w := newWireReader(c)
@@ -147,16 +172,8 @@ func (s *soak) abandon(c net.Conn, tc *net.TCPConn, raw string, orders []order) 
 // clientH2 opens one connection after another, each for some hundred requests on a few streams at once.
 func (s *soak) clientH2() {
 	for !s.over.Load() {
-		c, tc := s.dial(h2TLS)
-		if c == nil {
-			return
-		}
-		_ = tc.SetDeadline(time.Time{})
-		tr := &http2.Transport{AllowHTTP: true, DisableCompression: true}
-		cc, err := tr.NewClientConn(c)
-		if err != nil {
-			s.fail("HTTP/2: %v", err)
-			leave(c, tc)
+		cc, tc := s.dialH2()
+		if cc == nil {
 			return
 		}
 		var cut atomic.Bool // by this side, in the middle of everything
@@ -172,21 +189,20 @@ func (s *soak) clientH2() {
 					s.done(o)
 					if rand.IntN(400) == 0 {
 						cut.Store(true)
-						leave(c, tc)
+						leave(tc, tc)
 					}
 				}
 			})
 		}
 		streams.Wait()
-		_ = cc.Close()
-		c.Close()
+		cc.Close()
 	}
 }
 
 var errSoakBody = errors.New("the body is not to be had")
 
 // askH2 is one request on a stream.
-func (s *soak) askH2(cc *http2.ClientConn, cut *atomic.Bool, o order) {
+func (s *soak) askH2(cc *http.ClientConn, cut *atomic.Bool, o order) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	abandoned, part := abandons(o), 3
@@ -224,6 +240,9 @@ func (s *soak) askH2(cc *http2.ClientConn, cut *atomic.Bool, o order) {
 		return
 	}
 	defer resp.Body.Close()
+	if resp.ProtoMajor != 2 {
+		s.fail("%s", resp.Proto)
+	}
 	if abandoned { // in the answer, unless it was too late to leave
 		_, _ = io.CopyN(io.Discard, resp.Body, rand.Int64N(int64(o.want)+1))
 		s.count(o, func(r *soakTally) { r.answered[resp.StatusCode]++; r.left++ })

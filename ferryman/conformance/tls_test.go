@@ -58,9 +58,9 @@ func TestCase272_StalledHandshakesEnd(t *testing.T) {
 			for _, part := range []string{"", ch[:1], ch[:5], ch[:len(ch)/2], ch} {
 				t.Run(fmt.Sprint(alpn, len(part)), func(t *testing.T) {
 					t.Parallel()
+					start := time.Now()
 					nc := r.raw(t)
 					defer nc.Close()
-					start := time.Now()
 					_, err := io.WriteString(nc, part)
 					require.NoError(t, err)
 					_, err = io.Copy(io.Discard, nc)
@@ -70,9 +70,9 @@ func TestCase272_StalledHandshakesEnd(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(alpn, "trickled"), func(t *testing.T) {
 				t.Parallel()
+				start, done := time.Now(), make(chan struct{})
 				nc := r.raw(t)
 				defer nc.Close()
-				start, done := time.Now(), make(chan struct{})
 				go func() {
 					defer close(done)
 					for i := range len(ch) {
