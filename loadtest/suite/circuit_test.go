@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/Bunty9/ferryman/loadtest/labenv"
+	"github.com/Bunty9/ferryman/loadtest/result"
 )
 
 func TestCircuit_SendsOneProbePerCooldownUntilItIsHealed(t *testing.T) {
 	r := newRig(t, func(text string) string { return "default_cooldown_secs = 2\n" + text })
 	r.echoes["a"].fault(t, `{"error_rate":1,"health":"fail"}`)
-	l := r.startLoadUnchecked(t, 150, "/svc-a/echo")
+	l := r.startLoadAtOnce(t, 150, "/svc-a/echo")
 	const probes = 3
 	eventually(t, time.Minute, "three probes", func(context.Context) error {
 		if n := r.transitions(t, "a", "half_open"); n < probes {
@@ -85,18 +86,25 @@ func TestRestart_UnderANewAddressIsFound(t *testing.T) {
 }
 
 func TestAllDown_EveryRouteRefusesAtFullRate(t *testing.T) {
-	r := newRig(t, asItIs)
-	l := r.startLoad(t, 3*ratePerRoute)
-	for _, name := range labenv.Upstreams {
-		r.echoes[name].pause(t)
-	}
-	for i := range labenv.Upstreams {
-		l.calm(t, i, func() {})
-	}
-	l.mark(t, "down")
-	l.flow(t, l.status(t).ElapsedS+3)
-	l.mark(t, "enough")
-	report := l.stop(t)
+	unlessStalled(t, func(t *testing.T) (*result.Report, func()) {
+		r := newRig(t, asItIs)
+		l := r.startLoad(t, 3*ratePerRoute)
+		for _, name := range labenv.Upstreams {
+			r.echoes[name].pause(t)
+		}
+		for i := range labenv.Upstreams {
+			l.calm(t, i, func() {})
+		}
+		l.mark(t, "down")
+		l.flow(t, l.status(t).ElapsedS+3)
+		l.mark(t, "enough")
+		report := l.stop(t)
+		return report, func() { judgeAllDown(t, report) }
+	})
+}
+
+func judgeAllDown(t *testing.T, report *result.Report) {
+	t.Helper()
 	down, err := markAt(report, "down")
 	require.NoError(t, err)
 	enough, err := markAt(report, "enough")

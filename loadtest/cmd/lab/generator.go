@@ -87,7 +87,7 @@ func (g generator) at(ctx context.Context, rate int, d time.Duration, url string
 }
 
 var (
-	wrk2Line   = regexp.MustCompile(`(?m)^\s*(50|99|99\.9)0*%\s+([0-9.]+(?:us|ms|s|m))\s*$`)
+	wrk2Line   = regexp.MustCompile(`(?m)^\s*(50\.000|99\.000|99\.900)%\s+([0-9.]+(?:us|ms|s|m))\s*$`)
 	wrk2Errors = regexp.MustCompile(`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|Non-2xx or 3xx responses: (\d+)`)
 )
 
@@ -109,10 +109,10 @@ func parseWrk2(text string) (sample, error) {
 		if err != nil {
 			return s, fmt.Errorf("wrk2 printed the time %q", m[2])
 		}
-		switch strings.TrimRight(m[1], ".") {
-		case "50":
+		switch m[1] {
+		case "50.000":
 			s.p50 = d
-		case "99":
+		case "99.000":
 			s.p99 = d
 		default:
 			s.p999 = d
