@@ -348,13 +348,15 @@ func TestCase007_PriorKnowledgeByteByByte(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)
 		h := r.dialRawH2(t)
-		h.greeted = true
-		go h.read()
+		go h.read() // answers nothing: that would get between the bytes
 		id := uint32(1)
 		block := string(h.block(pseudo("GET", "/")...))
 		h.trickle(time.Millisecond, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00"+
 			"\x00\x00"+string(rune(len(block)))+"\x01\x05\x00\x00\x00\x01"+block)
 		h.want(t, id, 200)
+		h.note(func() { h.greeted = true })
+		h.id = 3
+		h.alive(t)
 	}, plainModes()...)
 }
 
