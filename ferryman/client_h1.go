@@ -137,7 +137,7 @@ func (c *clientH1) refuseHead(err error) {
 	c.p.countReply(nil, f)
 	c.req.Reset()
 	c.body.Reset(&c.in, h1.None, 0)
-	c.out.reset(c.ex, c.conn, lingerTime)
+	c.out.reset(c.ex, c.conn, lingerPause)
 	c.reply(f, 0)
 	c.linger()
 }
@@ -218,33 +218,3 @@ func (c *clientH1) guard(up *upstream.Conn) {
 }
 
 func (c *clientH1) gone() bool { return c.raw.Gone() }
-
-const (
-	lingerTime  = 5 * time.Second
-	lingerBytes = 64 << 20
-)
-
-// linger closes in a way that lets the client read the reply to its end.
-func (c *clientH1) linger() {
-	limit := lingerTime
-	if c.p.clients.draining.Load() {
-		limit = time.Second
-	}
-	linger(&c.in, c.conn, c.ex.Now().Add(limit))
-}
-
-// linger ends the sending side, then what the client still sends is thrown away until a deadline or
-// its own end: a close with bytes unread would destroy what it has not read yet (RFC 9112 section 9.6).
-func linger(in *h1.Reader, conn net.Conn, until time.Time) {
-	in.Release()
-	if half, ok := conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-		return
-	}
-	conn.SetReadDeadline(until)
-	for n := 0; n < lingerBytes; n += in.Buffered() {
-		in.Discard(in.Buffered())
-		if in.Fill() != nil {
-			return
-		}
-	}
-}

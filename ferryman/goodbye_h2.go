@@ -74,7 +74,7 @@ func (c *clientH2) leave(err error) {
 	c.breakOff(net.ErrClosed)
 	c.mu.Unlock()
 	if heard {
-		linger(&c.in, c.conn, c.ex.Now().Add(partingTime))
+		linger(c.ex, &c.in, c.conn, partingTime)
 	}
 	c.in.Release()
 	c.conn.Close()
