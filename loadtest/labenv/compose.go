@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,7 +109,7 @@ func StartCompose(ctx context.Context, c Compose, p Ports) (*State, error) {
 		s.Dir = own
 	}
 	s.Config = filepath.Join(s.Dir, "ferryman.toml")
-	c.Env = append(c.Env[:len(c.Env):len(c.Env)], FilesEnv()...)
+	c.Env = append(slices.Clip(c.Env), FilesEnv()...)
 	for i, name := range Upstreams {
 		s.Echoes = append(s.Echoes, Echo{Name: name, Upstream: "echo-" + name + ":8000", Admin: url(p.Admin[i])})
 	}

@@ -142,7 +142,7 @@ func docker(ctx context.Context, stdin *bytes.Buffer, args ...string) (string, e
 // Sweep removes what list finds with the lab's label, such as `ps --all --quiet`, and returns how many there
 // were.
 func Sweep(ctx context.Context, list, remove []string) (int, error) {
-	out, err := docker(ctx, nil, append(list[:len(list):len(list)], "--filter", "label="+Label)...)
+	out, err := docker(ctx, nil, append(slices.Clip(list), "--filter", "label="+Label)...)
 	if err != nil {
 		return 0, err
 	}
@@ -152,6 +152,6 @@ func Sweep(ctx context.Context, list, remove []string) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	_, err = docker(ctx, nil, append(remove[:len(remove):len(remove)], ids...)...)
+	_, err = docker(ctx, nil, append(slices.Clip(remove), ids...)...)
 	return len(ids), err
 }

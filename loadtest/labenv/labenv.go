@@ -87,8 +87,7 @@ func Until(ctx context.Context, limit time.Duration, what string, ready func(con
 		if err == nil {
 			return nil
 		}
-		var final finalError
-		if errors.As(err, &final) {
+		if final, ok := errors.AsType[finalError](err); ok {
 			return fmt.Errorf("%s: %w", what, final.error)
 		}
 		select {

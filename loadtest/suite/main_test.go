@@ -82,12 +82,13 @@ func (quiet) Printf(string, ...any) {}
 
 // reaper reports whether the image that removes left-overs is here or can be had.
 func reaper(ctx context.Context) bool {
-	if labenv.HasImage(ctx, testcontainers.ReaperDefaultImage) {
+	image := testcontainers.ReaperDefaultImage //nolint:staticcheck // nothing else tells which image it will be
+	if labenv.HasImage(ctx, image) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return exec.CommandContext(ctx, "docker", "pull", "--quiet", testcontainers.ReaperDefaultImage).Run() == nil
+	return exec.CommandContext(ctx, "docker", "pull", "--quiet", image).Run() == nil
 }
 
 // sweep removes what a run that was killed left behind.

@@ -85,11 +85,8 @@ func (l *lab) lintCompose(ctx context.Context) error {
 			continue
 		}
 		found = true
-		for _, extra := range []string{"", "observability", "bench", "observability bench"} {
-			files := " -f compose/core.yml"
-			for name := range strings.FieldsSeq(extra) {
-				files += " -f compose/" + name + ".yml"
-			}
+		const core, graphs, bench = " -f compose/core.yml", " -f compose/observability.yml", " -f compose/bench.yml"
+		for _, files := range []string{core, core + graphs, core + bench, core + graphs + bench} {
 			if err := l.sh(ctx, ".", line+files+" config -q"); err != nil {
 				return fmt.Errorf("%s%s: %w", line, files, err)
 			}
