@@ -2,8 +2,8 @@
 # Lesson 10: from an alert to its cause; and a goodbye that loses nothing.
 source "$(dirname "$0")/lib.sh"
 
-run 'task kill UPSTREAM=a'
-run 'for n in 1 2 3 4; do curl -s -o /dev/null -w "%{http_code}\n" http://127.0.0.1:8080/svc-a/hello; done'
+run 'task kill UPSTREAM=a
+for n in 1 2 3 4; do curl -s -o /dev/null -w "%{http_code}\n" http://127.0.0.1:8080/svc-a/hello; done'
 if [ "$LAB_PROMETHEUS" ] && curl -sf -o /dev/null -m 2 "$LAB_PROMETHEUS/-/ready"; then
   firing() { curl -s -m 5 "$LAB_PROMETHEUS/api/v1/alerts" | tr '{' '\n' | grep "\"alertname\":\"$1\"" | grep -q 'severity'; }
   eventually 20 'Prometheus has the alert CircuitOpen' firing CircuitOpen

@@ -30,6 +30,7 @@ WORK=$(mktemp -d)
 OUT=
 CODE=0
 JOB=
+REASON=
 
 # say prints a line of the script's own.
 say() { printf '# %s\n' "$*"; }
@@ -158,7 +159,7 @@ same() {
 }
 
 fail() {
-  printf 'FAIL: %s\n' "$*"
+  REASON=$*
   exit 1
 }
 
@@ -261,6 +262,7 @@ clean_up() {
   local code=$? name
   trap - EXIT
   [ -z "$JOB" ] || kill "$JOB" 2>/dev/null || true
+  [ "$code" -eq 0 ] || "$LAB" status || true
   if [ -f "$WORK/config" ] && ! cmp -s "$WORK/config" "$LAB_CONFIG"; then
     rm -f "$LAB_CONFIG"
     cat "$WORK/config" >"$LAB_CONFIG.new"
@@ -269,18 +271,22 @@ clean_up() {
   for name in a b c; do
     case $(curl -s -m 1 "$(admin "$name")/metrics" | grep -c '^echo_fault{.* 0$') in
       "$FAULTS") ;;
-      *) task heal UPSTREAM="$name" || code=1 ;;
+      *) task heal UPSTREAM="$name" || REASON="${REASON:-echo-$name stays broken}" code=1 ;;
     esac
   done
   if [ "$code" -eq 0 ]; then
-    eventually 20 'the lab is as it was: all circuits are closed' healthy || code=1
+    (eventually 20 'the lab is as it was: all circuits are closed' healthy) || REASON='a circuit stays open' code=1
   fi
+  [ "$code" -eq 0 ] || printf 'FAIL: %s\n' "${REASON:-a command ended with status $code}"
   rm -rf "$WORK"
   exit "$code"
 }
 
 if [ "${BASH_SOURCE[1]:-}" ] && [ "${LIB_ONLY:-}" = "" ]; then
-  curl -sf -o /dev/null -m 5 "$LAB_METRICS/healthz" || fail "no lab at $LAB_METRICS: start one with \`task demo\`"
+  if ! curl -sf -o /dev/null -m 5 "$LAB_METRICS/healthz"; then
+    echo "no lab at $LAB_METRICS: start one with \`task demo\`"
+    exit 1
+  fi
   [ -x "$LAB" ] || (cd "$LAB_ROOT" && go build -o "$LAB" ./loadtest/cmd/lab)
   [ -x "$LAB_LOADTEST" ] || (cd "$LAB_ROOT" && GOWORK=off go build -o "$LAB_LOADTEST" ./loadtest/cmd/loadtest)
   FAULTS=$(curl -sf -m 5 "$LAB_ECHO_C/metrics" | grep -c '^echo_fault{')
