@@ -3,7 +3,6 @@
 source "$(dirname "$0")/lib.sh"
 
 keep_config
-rm -f "$(dirname "$LAB_CONFIG")/original.toml"
 route_c_is() { contains "$(curl -s -m 5 "$LAB_PROXY/svc-c/hello")" "\"instance\":\"echo-$1\""; }
 good=$(metric ferryman_config_reloads_total 'result="success"')
 wrong=$(metric ferryman_config_reloads_total 'result="failure"')

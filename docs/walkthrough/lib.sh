@@ -123,11 +123,15 @@ sample() {
     inside == "text" && found' "$PAGE"
 }
 
-# mask makes outputs of different runs alike: numbers, dates, addresses and folders go.
+# mask makes outputs of different runs alike: numbers, dates, addresses and folders go, and what tells
+# containers from processes.
 mask() {
   tr -d '\r' <"$1" | sed -E \
-    -e 's#[^ ]*/\.lab/#.lab/#g' \
-    -e 's#(/[^ ]*)?/(compose/ferryman|\.lab/config)/#.lab/config/#g' \
+    -e $'s/\x1b\\[[0-9;]*m//g' \
+    -e 's/^[a-z]+[-_][0-9]+ +\| //' \
+    -e 's#[^ "]*/\.lab/#.lab/#g' \
+    -e 's#([^ "]*/compose|/etc)/ferryman/ferryman\.toml#.lab/config/ferryman.toml#g' \
+    -e 's/  no answer  /  killed  /' \
     -e 's/time=[^ ]+/time=T/g' \
     -e 's/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]+ [A-Z][a-z]+ /DAY /g' \
     -e 's/[0-9]+([.,:][0-9]+)*/N/g' \
@@ -242,17 +246,11 @@ bad_line() { printf '%s\n' "$OUT" | awk -v part="$1" '/^  Target /{here = index(
 bad() { bad_line "$1" | awk '{ n = $2 } END { print n + 0 }'; }
 bad_span() { bad_line "$1" | awk '{ d = $8 - $5 } END { printf "%.3f\n", d }'; }
 
-# keep_config notes down the configuration, to which the end of the script returns.
+# keep_config notes down the configuration, to which the end of the script returns. What the lesson put
+# beside it goes.
 keep_config() { cat "$LAB_CONFIG" >"$WORK/config"; }
 
-# save puts standard input in the place of the configuration in one step, and waits until it is in use.
-save() {
-  local before
-  before=$(metric ferryman_config_reloads_total 'result="success"')
-  cat >"$LAB_CONFIG.new"
-  mv "$LAB_CONFIG.new" "$LAB_CONFIG"
-  eventually 10 'the configuration is in use' reloads_over success "$before"
-}
+# reloads_over success|failure N
 reloads_over() { more "$(metric ferryman_config_reloads_total "result=\"$1\"")" "$2"; }
 
 healthy() { circuit_is a closed && circuit_is b closed && circuit_is c closed; }
@@ -263,8 +261,10 @@ clean_up() {
   trap - EXIT
   [ -z "$JOB" ] || kill "$JOB" 2>/dev/null || true
   [ "$code" -eq 0 ] || "$LAB" status || true
-  if [ -f "$WORK/config" ] && ! cmp -s "$WORK/config" "$LAB_CONFIG"; then
-    rm -f "$LAB_CONFIG"
+  if [ -f "$WORK/config" ]; then
+    for name in new link original.toml; do rm -f "$(dirname "$LAB_CONFIG")/$name"; done
+  fi
+  if [ -f "$WORK/config" ] && ! { cmp -s "$WORK/config" "$LAB_CONFIG" && [ ! -L "$LAB_CONFIG" ]; }; then
     cat "$WORK/config" >"$LAB_CONFIG.new"
     mv "$LAB_CONFIG.new" "$LAB_CONFIG"
   fi
