@@ -119,18 +119,26 @@ func (l *lab) lesson(ctx context.Context, s *labenv.State, script string) row {
 		r.measured = err.Error() + ": " + lastLine(out.String())
 		l.say("%s", out.String())
 	}
-	for _, e := range s.Echoes {
-		if s.Condition(ctx, e) == "ok" {
-			continue
-		}
-		if err := s.Heal(ctx, e.Name); err != nil {
-			l.say("echo-%s stays broken: %v", e.Name, err)
-		}
-	}
-	if err := s.Save(l.root); err != nil {
-		l.say("%v", err)
+	if err := l.healAll(ctx, s); err != nil {
+		l.say("after %s something stays broken: %v", name, err)
 	}
 	return r
+}
+
+// healAll begins with the state as the lesson left it: what it killed and healed has other process ids now.
+func (l *lab) healAll(ctx context.Context, s *labenv.State) error {
+	fresh, err := labenv.Load(l.root)
+	if err != nil {
+		return err
+	}
+	*s = *fresh
+	var errs []error
+	for _, e := range s.Echoes {
+		if s.Condition(ctx, e) != "ok" {
+			errs = append(errs, s.Heal(ctx, e.Name))
+		}
+	}
+	return errors.Join(append(errs, s.Save(l.root))...)
 }
 
 func (l *lab) lessonEnv(s *labenv.State) []string {
