@@ -1,4 +1,4 @@
-# What the lessons' scripts share; sourced, not run. The lab must be up. `task verify:NN` names its
+# What the lessons' scripts share: it is sourced, not run. The lab must be up. `task verify:NN` names its
 # addresses in LAB_*; without them they are those of `task demo`. Works with bash 3.2 and any awk.
 #
 #   run 'COMMAND'       a command of the page: runs it, and compares its output with the page's sample
