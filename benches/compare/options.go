@@ -20,6 +20,7 @@ type options struct {
 	contenders []string
 	workloads  []string
 	loads      []string
+	repeats    int    // of a block that was disturbed
 	out        string // folder; empty: no files
 	ferryman   string // a binary to use instead of building one
 	other      string // another build of it, to be compared too; empty: none
@@ -74,6 +75,7 @@ func parseOptions(gate bool, args []string, stderr io.Writer) (options, error) {
 func (o *options) complete(flags *flag.FlagSet) error {
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	o.repeats = maxRepeats
 	if o.gate {
 		o.forGate(given)
 	}
@@ -132,7 +134,7 @@ func (o *options) forGate(given map[string]bool) {
 	if !given["block"] {
 		o.block = 1500 * time.Millisecond
 	}
-	o.quick = true
+	o.quick, o.repeats = true, 0 // its time is limited
 }
 
 func names() (names []string) {

@@ -59,6 +59,9 @@ func (g *Generator) read(lines io.Reader) {
 	}
 }
 
+// PIDs are the generator's processes.
+func (g *Generator) PIDs() []int { return proc.Tree(g.process.PID()) }
+
 // Stop ends the generator.
 func (g *Generator) Stop() {
 	g.jobs.Close()

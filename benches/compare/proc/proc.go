@@ -125,3 +125,32 @@ func parseRollup(text string) (int64, error) {
 	}
 	return 0, fmt.Errorf("no Pss in smaps_rollup")
 }
+
+// Busy is the processor time that everybody on the machine has used so far, summed over processors,
+// stolen time left out. It is 0 where there is no /proc/stat.
+func Busy() time.Duration {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	return parseBusy(string(b))
+}
+
+// parseBusy reads the line "cpu user nice system idle iowait irq softirq steal guest guest_nice". The
+// last two are part of the first two.
+func parseBusy(text string) time.Duration {
+	line, _, _ := strings.Cut(text, "\n")
+	columns := strings.Fields(line)
+	if len(columns) < 8 || columns[0] != "cpu" {
+		return 0
+	}
+	ticks := uint64(0)
+	for _, i := range []int{1, 2, 3, 6, 7} {
+		n, err := strconv.ParseUint(columns[i], 10, 64)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}

@@ -31,3 +31,10 @@ func TestParseRollup_FindsPssAndNotItsRelatives(t *testing.T) {
 	_, err = parseRollup("Rss: 900 kB\n")
 	require.Error(t, err)
 }
+
+func TestParseBusy_LeavesOutIdleWaitingAndStolenTime(t *testing.T) {
+	require.Equal(t, 1260*time.Millisecond, parseBusy("cpu  100 10 10 9999 8888 1 5 7777 3 3\ncpu0 1 2 3\n"))
+	for _, text := range []string{"", "cpu0 1 1 1 1 1 1 1 1\n", "cpu 1 2 x 4 5 6 7 8\n", "cpu 1 2\n"} {
+		require.Zero(t, parseBusy(text), text)
+	}
+}

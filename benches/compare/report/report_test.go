@@ -86,13 +86,15 @@ func TestSum_ABlockThatIsRefusedTakesItsPairAlong(t *testing.T) {
 	require.Equal(t, "1 blocks not counted: 12 answers were wrong (status)", nginx.Note)
 }
 
-func TestSum_SaysWhereTheGeneratorWasLateOrTimeWasStolen(t *testing.T) {
+func TestSum_SaysWhereTheGeneratorWasLateOrOthersTookTime(t *testing.T) {
 	r := sample()
 	r.Sections[1].Blocks[0].Outcome.LagP99 = 1500
 	r.Sections[1].Blocks[2].Repeated = 2
+	r.Sections[1].Blocks[4].ForeignShare = 0.2
+	r.Sections[1].Blocks[6].StolenShare = 0.02
 	r.Sections[0].Blocks[0].Outcome.LagP99 = 1500 // a closed loop has no schedule to be late for
 	r.Sum()
-	require.Equal(t, "generator late in 1 of 4 blocks; 2 blocks repeated for stolen time", r.Sections[1].Rows[1].Note)
+	require.Equal(t, "2 of 4 blocks disturbed; generator late in 1 of 4 blocks; 2 blocks repeated", r.Sections[1].Rows[1].Note)
 	require.Empty(t, r.Sections[0].Rows[1].Note)
 }
 

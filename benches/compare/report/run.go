@@ -66,12 +66,14 @@ type Block struct {
 	AtS       float64      `json:"at_s"`    // since the start of the run
 	Outcome   load.Outcome `json:"outcome"`
 
-	WindowS     float64 `json:"window_s"` // between the two readings of the processor time
-	CPUS        float64 `json:"cpu_s"`    // of the contender in the window
-	UpstreamS   float64 `json:"upstream_cpu_s"`
-	PSSKiB      int64   `json:"pss_kib"`
-	StolenShare float64 `json:"stolen"` // in the window
-	// Repeated counts the blocks that were thrown away before this one, for stolen processor time.
+	WindowS      float64 `json:"window_s"` // between the two readings of the processor time
+	CPUS         float64 `json:"cpu_s"`    // of the contender in the window
+	UpstreamS    float64 `json:"upstream_cpu_s"`
+	PSSKiB       int64   `json:"pss_kib"`
+	StolenShare  float64 `json:"stolen"`  // in the window
+	ForeignShare float64 `json:"foreign"` // of the processors, used by programs that do not belong here
+	// Repeated counts the blocks that were thrown away before this one, because the hypervisor or other
+	// programs took too much.
 	Repeated int `json:"repeated,omitempty"`
 	// Refused says why the block does not count; empty: it does.
 	Refused string `json:"refused,omitempty"`
@@ -84,6 +86,15 @@ func (b Block) CPUPerRequest() float64 {
 	}
 	return b.CPUS / b.WindowS / b.Outcome.RightRate * 1e6
 }
+
+// What others may take of the machine before a block counts as disturbed, as shares of its processors.
+const (
+	maxStolen  = 0.01 // the hypervisor
+	maxForeign = 0.10 // other programs; counting in ticks is off by some hundredths
+)
+
+// Disturbed reports whether others took so much of the machine that the block should be measured again.
+func (b Block) Disturbed() bool { return b.StolenShare > maxStolen || b.ForeignShare > maxForeign }
 
 // The kinds of Probe.
 const (

@@ -121,7 +121,7 @@ func (s *Section) Pooled(name, kind string) stats.Summary {
 
 // annotate says what a reader must know about the row before believing it.
 func (s *Section) annotate(row *Row) {
-	refused, late, why := 0, 0, ""
+	refused, late, disturbed, why := 0, 0, 0, ""
 	for _, b := range s.Blocks {
 		if b.Contender != row.Contender {
 			continue
@@ -129,8 +129,13 @@ func (s *Section) annotate(row *Row) {
 		row.Repeated += b.Repeated
 		if b.Refused != "" {
 			refused, why = refused+1, b.Refused
-		} else if s.Rate > 0 && b.Outcome.LagP99 > maxLag {
+			continue
+		}
+		if s.Rate > 0 && b.Outcome.LagP99 > maxLag {
 			late++
+		}
+		if b.Disturbed() {
+			disturbed++
 		}
 	}
 	var notes []string
@@ -140,11 +145,14 @@ func (s *Section) annotate(row *Row) {
 	if refused > 0 {
 		notes = append(notes, fmt.Sprintf("%d blocks not counted: %s", refused, oneLine(why)))
 	}
+	if disturbed > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d blocks disturbed", disturbed, row.Blocks))
+	}
 	if late > 0 {
 		notes = append(notes, fmt.Sprintf("generator late in %d of %d blocks", late, row.Blocks))
 	}
 	if row.Repeated > 0 {
-		notes = append(notes, fmt.Sprintf("%d blocks repeated for stolen time", row.Repeated))
+		notes = append(notes, fmt.Sprintf("%d blocks repeated", row.Repeated))
 	}
 	row.Note = strings.Join(notes, "; ")
 }
