@@ -117,7 +117,7 @@ func (l *lab) lintModules(ctx context.Context) error {
 	}
 	var errs []error
 	for _, dir := range []string{".", "ferryman", "echo-upstream"} {
-		errs = append(errs, l.sh(ctx, dir, bin+" run --timeout 15m --build-tags integration ./...", "GOWORK=off"))
+		errs = append(errs, l.sh(ctx, dir, bin+" run --allow-parallel-runners --timeout 15m --build-tags integration ./...", "GOWORK=off"))
 	}
 	return errors.Join(errs...)
 }
