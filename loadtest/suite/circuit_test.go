@@ -89,6 +89,7 @@ func TestAllDown_EveryRouteRefusesAtFullRate(t *testing.T) {
 	unlessStalled(t, func(t *testing.T) (*result.Report, func()) {
 		r := newRig(t, asItIs)
 		l := r.startLoad(t, 3*ratePerRoute)
+		l.mark(t, "fault")
 		for _, name := range labenv.Upstreams {
 			r.echoes[name].pause(t)
 		}
@@ -105,6 +106,8 @@ func TestAllDown_EveryRouteRefusesAtFullRate(t *testing.T) {
 
 func judgeAllDown(t *testing.T, report *result.Report) {
 	t.Helper()
+	fault, err := markAt(report, "fault")
+	require.NoError(t, err)
 	down, err := markAt(report, "down")
 	require.NoError(t, err)
 	enough, err := markAt(report, "enough")
@@ -113,6 +116,7 @@ func judgeAllDown(t *testing.T, report *result.Report) {
 		c := within(report, i, window{down, enough}, patience)
 		require.Zero(t, c.ok+c.bad, "target %d: %v", i, c)
 		require.Greater(t, c.refused, 2*ratePerRoute)
-		require.Less(t, c.slow, 0.10, "target %d: refusals take over %v: %v", i, patience, c)
+		before := within(report, i, window{0, fault}, patience)
+		require.LessOrEqual(t, c.slow, before.slow+weather, "target %d: refusals take over %v: before %v, now %v", i, patience, before, c)
 	}
 }

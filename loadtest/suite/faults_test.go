@@ -22,6 +22,9 @@ const (
 	// noise is how many buckets more may be slow on the broken route than on the others, which share with it
 	// all that the machine does to them.
 	noise = 0.03
+	// weather is the same for two windows that are not at the same time, so that the machine may have been
+	// busier in one of them. What really waits is slow in all buckets.
+	weather = 0.25
 )
 
 // A fault hits echo-a. What it is for ferryman is in the comments.
@@ -118,7 +121,7 @@ func judgeOthers(t *testing.T, report *result.Report, fault float64) {
 		require.Zero(t, report.Targets[i].Errors(), "%s: %v", report.Targets[i].Name, report.Targets[i].Classes)
 		before := within(report, i, window{0, fault}, patience)
 		after := within(report, i, window{fault, -1}, patience)
-		require.LessOrEqual(t, after.slow, before.slow+2*noise, "%s: before %v, after %v", report.Targets[i].Name, before, after)
+		require.LessOrEqual(t, after.slow, before.slow+weather, "%s: before %v, after %v", report.Targets[i].Name, before, after)
 	}
 }
 
