@@ -154,7 +154,7 @@ func TestSame_MasksNumbersAndNothingElse(t *testing.T) {
 		{"another time", "time=2026-11-29T22:18:05.361Z level=INFO", "time=2027-01-02T03:04:05+01:00 level=INFO", true},
 		{"another date", "Date: Sun, 29 Nov 2026 22:15:28 GMT", "Date: Mon, 04 Jan 2027 01:02:03 GMT", true},
 		{"another folder", "config /a/b/.lab/config/ferryman.toml", "config /c/.lab/config/ferryman.toml", true},
-		{"in a container", `error="/a/.lab/config/ferryman.toml:17: x"`, "\x1b[36mferryman_1  |\x1b[0m "+`error="/etc/ferryman/ferryman.toml:3: x"`, true},
+		{"in a container", `error="/a/.lab/config/ferryman.toml:17: x"`, "\x1b[36mferryman_1  |\x1b[0m " + `error="/etc/ferryman/ferryman.toml:3: x"`, true},
 		{"a dead container", "/svc-a  127.0.0.1:9111  killed  open", "/svc-a  echo-a:8000  no answer  open", true},
 		{"an ending of lines", "HTTP/1.1 200 OK\n\nbody", "HTTP/1.1 200 OK\r\n\r\nbody", true},
 		{"dots for lines", "a\n...\nd", "a\nb\nc\nd", true},
