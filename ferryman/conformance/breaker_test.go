@@ -115,9 +115,7 @@ func TestCase206_OneProbe(t *testing.T) {
 			var served, refused atomic.Int32
 			var wg sync.WaitGroup
 			for _, c := range clients {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
+				wg.Go(func() {
 					c.send(request{}.String())
 					resp, err := c.response("GET")
 					switch {
@@ -126,7 +124,7 @@ func TestCase206_OneProbe(t *testing.T) {
 					case err == nil && resp.status == 503:
 						refused.Add(1)
 					}
-				}()
+				})
 			}
 			ok := within(patience, func() bool { return int(refused.Load()) == len(clients)-1 })
 			admitted := len(u.started()) - before
@@ -575,9 +573,7 @@ func TestCase216_MixedTrafficLeavesALegalCircuit(t *testing.T) {
 		})
 		var wg sync.WaitGroup
 		for i := range 8 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for n := range scaled(60) {
 					c, err := r.tryDial(clientTLS, 0)
 					if err != nil {
@@ -591,7 +587,7 @@ func TestCase216_MixedTrafficLeavesALegalCircuit(t *testing.T) {
 					}
 					c.close()
 				}
-			}()
+			})
 		}
 		wg.Wait()
 		r.awaitNothingInUse(t, u)

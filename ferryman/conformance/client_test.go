@@ -29,7 +29,6 @@ type client struct {
 
 	mu        sync.Mutex
 	sent, got []byte // the first megabytes
-	cuts      []int  // offsets in got where a response was read completely
 	own       []*message
 	writeErr  error
 	bytesSent atomic.Int64

@@ -93,9 +93,7 @@ func TestCase246_RequestAtTheMomentOfTheDrain(t *testing.T) {
 			}
 			done := r.drained(patience)
 			for i, c := range clients {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
+				wg.Go(func() {
 					defer c.close()
 					pause(delays[i])
 					q := request{nonce: nonce()}
@@ -109,7 +107,7 @@ func TestCase246_RequestAtTheMomentOfTheDrain(t *testing.T) {
 					}
 					// Not served at all: nothing of a response, and nothing at the upstream.
 					assert.True(t, resp == nil && (err == io.EOF || isReset(err) || errors.Is(err, net.ErrClosed)), "%v", err)
-				}()
+				})
 			}
 			wg.Wait()
 			require.NoError(t, <-done)
@@ -320,11 +318,9 @@ func TestCase256_RollingRestart(t *testing.T) {
 		var wg sync.WaitGroup
 		var served atomic.Int64
 		for i := range 8 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				roll(t, &current, stop, &served, i%2 == 1)
-			}()
+			})
 		}
 		for _, next := range rigs[1:] {
 			n := served.Load()

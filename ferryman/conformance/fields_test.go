@@ -64,7 +64,7 @@ func TestCase022_EmptyNameIsRefused(t *testing.T) {
 func TestCase023_NamesAreTokens(t *testing.T) {
 	var lines []string
 	bad := "()<>@,;\\\"/[]?={} \t\x7f"
-	for b := 0; b < 0x20; b++ {
+	for b := range 0x20 {
 		bad += string([]byte{byte(b)})
 	}
 	for b := 0x80; b <= 0xff; b++ {

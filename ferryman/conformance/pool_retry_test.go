@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ func TestCase146_ConnectionsAreReused(t *testing.T) {
 		r := newRig(t, m)
 		c := r.dial(t)
 		c.do(t, request{})
-		answers := append(completeAnswers[:len(completeAnswers):len(completeAnswers)],
+		answers := append(slices.Clip(completeAnswers),
 			struct{ method, raw string }{"GET", "HTTP/1.1 200 OK\r\nX-U: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
 			struct{ method, raw string }{"GET", "HTTP/1.1 200 OK\r\nX-U: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: 1\r\n\r\n"},
 			struct{ method, raw string }{"GET", earlyHints + "HTTP/1.1 200 OK\r\nX-U: x\r\nContent-Length: 2\r\n\r\nok"})

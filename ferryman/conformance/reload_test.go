@@ -112,9 +112,7 @@ func TestCase244_StormOfReloads(t *testing.T) {
 		var served atomic.Int64
 		for range 4 {
 			c := r.dial(t)
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for {
 					select {
 					case <-stop:
@@ -128,7 +126,7 @@ func TestCase244_StormOfReloads(t *testing.T) {
 					}
 					served.Add(1)
 				}
-			}()
+			})
 		}
 		base := r.cfg
 		for i := range scaled(60) {

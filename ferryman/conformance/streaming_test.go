@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -257,9 +257,7 @@ func TestCase145_NoForeignByte(t *testing.T) {
 		for i := range 48 {
 			c, err := r.tryDial(clientTLS, 0)
 			require.NoError(t, err)
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				defer c.close()
 				for round := range scaled(6) {
 					q := request{m: "POST", nonce: nonce(), body: strings.Repeat(fmt.Sprintf("<%d.%d>", i, round), 1500)}
@@ -270,9 +268,18 @@ func TestCase145_NoForeignByte(t *testing.T) {
 						return
 					}
 				}
-			}()
+			})
 		}
-		wg.Wait()
+		done := make(chan struct{})
+		go func() { wg.Wait(); close(done) }()
+		for collecting := true; collecting; { // what is freed too early is overwritten soon
+			select {
+			case <-done:
+				collecting = false
+			case <-time.After(20 * time.Millisecond):
+				runtime.GC()
+			}
+		}
 		close(problems)
 		for err := range problems {
 			require.NoError(t, err)
@@ -289,7 +296,7 @@ func TestCase000_EchoDescribesTheRequest(t *testing.T) {
 		require.Equal(t, "U2", e.Upstream)
 		require.Equal(t, q.line, string(e.Line))
 		require.Equal(t, int64(5), e.Length)
-		var h hash.Hash = sha256.New()
+		h := sha256.New()
 		h.Write([]byte("hello"))
 		require.Equal(t, fmt.Sprintf("%x", h.Sum(nil)), e.SHA256)
 	})

@@ -32,7 +32,6 @@ type upstream struct {
 	conns    []*uconn
 	queue    []handler // one for each coming request
 	always   handler   // when the queue is empty
-	accepted func(c *uconn) bool
 	health   func(c *uconn, q *message)
 	heads    []*message // of proxied requests, complete or not
 	whole    []*message
@@ -79,10 +78,9 @@ func (u *upstream) accept(ln net.Listener) {
 		u.mu.Lock()
 		c.id = len(u.conns)
 		u.conns = append(u.conns, c)
-		first := u.accepted
 		u.mu.Unlock()
 		u.strands.Add(1)
-		go c.serve(first)
+		go c.serve()
 	}
 }
 
@@ -109,13 +107,9 @@ func (c *uconn) end(err error) {
 	})
 }
 
-func (c *uconn) serve(first func(*uconn) bool) {
+func (c *uconn) serve() {
 	defer c.u.strands.Done()
 	defer c.conn.Close()
-	if first != nil && !first(c) {
-		c.drain()
-		return
-	}
 	for ; ; c.index++ {
 		q, err := c.w.requestHead()
 		if err != nil {
@@ -293,12 +287,6 @@ func (u *upstream) playAlways(h handler) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.always = h
-}
-
-func (u *upstream) onAccept(f func(c *uconn) bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.accepted = f
 }
 
 func (u *upstream) onHealth(f func(c *uconn, q *message)) {
