@@ -28,15 +28,15 @@ type upstream struct {
 	ln         net.Listener
 	recordMax  int
 
-	mu       sync.Mutex
-	conns    []*uconn
-	queue    []handler // one for each coming request
-	always   handler   // when the queue is empty
-	health   func(c *uconn, q *message)
-	heads    []*message // of proxied requests, complete or not
-	whole    []*message
-	checks   []*message
-	strands  sync.WaitGroup
+	mu      sync.Mutex
+	conns   []*uconn
+	queue   []handler // one for each coming request
+	always  handler   // when the queue is empty
+	health  func(c *uconn, q *message)
+	heads   []*message // of proxied requests, complete or not
+	whole   []*message
+	checks  []*message
+	strands sync.WaitGroup
 }
 
 // uconn is one connection of an upstream, used by its script only; the exceptions are guarded.
