@@ -164,7 +164,9 @@ func (c *clientH1) exchange(e *exchange) bool {
 	if e.complete && !c.shut && c.body.Done() {
 		return true
 	}
-	if !e.complete && c.req.Old() { // nothing else delimits its body
+	// Nothing but a reset tells HTTP/1.0 that its body was cut, and nothing else frees what the kernel
+	// holds for a client that does not take it.
+	if c.out.stalled || !e.complete && c.req.Old() {
 		c.raw.Reset()
 		return false
 	}

@@ -47,8 +47,7 @@ func (c *clientH2) say(t http2.FrameType, flags http2.Flags, id uint32, words ..
 		return
 	}
 	if len(c.pending) > maxUnheard {
-		c.breakOff(errUnheard)
-		c.raw.Abort()
+		c.cutOff(errUnheard)
 		return
 	}
 	c.pending = frameHead(c.buffer(), 4*len(words), t, flags, id)
@@ -108,8 +107,7 @@ func (c *clientH2) flushLocked() error {
 		c.mu.Lock()
 		c.writing = false
 		if err != nil {
-			c.breakOff(err)
-			c.raw.Abort()
+			c.cutOff(err)
 		}
 		c.room.Signal()
 	}
@@ -121,6 +119,13 @@ func (c *clientH2) kick() {
 	if c.urgent && !c.writing && c.broken == nil {
 		c.ex.Go(c.flush)
 	}
+}
+
+// cutOff ends a connection whose client takes no more, with a reset: nothing else frees what the kernel
+// holds for it. It needs the lock.
+func (c *clientH2) cutOff(err error) {
+	c.breakOff(err)
+	c.raw.Reset()
 }
 
 // breakOff ends sending. It needs the lock.

@@ -24,6 +24,7 @@ type outlet struct {
 	conn    net.Conn
 	stall   time.Duration // a send without progress for so long fails; 0: never
 	chunked bool
+	stalled bool // a send failed for want of progress
 	buf     *[outletSize]byte
 	n       int
 }
@@ -109,7 +110,9 @@ func (o *outlet) write(b []byte) error {
 		if err == nil {
 			return nil
 		}
-		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		if n == 0 || !late {
+			o.stalled = late
 			return err
 		}
 		b = b[n:]
