@@ -13,54 +13,6 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
-// front is the client's side of an exchange, in the client's own protocol.
-type front interface {
-	// appendHead appends the request's head as the upstream gets it.
-	appendHead(dst []byte, e *exchange) []byte
-	// reply sends an answer of ferryman's own.
-	reply(f *fault, retryAfter time.Duration)
-	// interim relays a 1xx head.
-	interim(r *h1.Response) error
-	// begin relays the final head. Nothing need be sent before flush.
-	begin(e *exchange) error
-	// room and commit take the payload of the response in, flush sends what waits, end ends it.
-	room() ([]byte, error)
-	commit(n int) error
-	flush() error
-	end(trailer *h1.Head) error
-	// tunnel carries bytes both ways after a 101, until both directions have ended.
-	tunnel(e *exchange)
-	// guard aborts the upstream's connection when the client goes away; nil ends that.
-	guard(c *upstream.Conn)
-	// gone reports whether the client has gone away.
-	gone() bool
-	// stopBody makes a pending read of the request's body fail.
-	stopBody()
-}
-
-// requestBody is the body of a request, in whatever protocol it comes.
-type requestBody interface {
-	// Started reports whether Read will not block, Done whether the body has come to its proper end.
-	Started() bool
-	Done() bool
-	Await() error
-	Read(p []byte) (int, error)
-}
-
-// ask is what an exchange needs to know of a request, whatever its protocol.
-type ask struct {
-	path       []byte
-	idempotent bool
-	bodiless   bool
-	chunked    bool // the body goes up in chunks
-	expect     bool // the body waits for a 100
-	upgrade    bool
-	connect    bool
-	head       bool // HEAD: the response has no body
-	lastHop    bool // OPTIONS with Max-Forwards: 0
-	hops       int  // how often ferryman forwarded the request already
-}
-
 // exchange is one request on its way: route, breaker, forward, relay. It is borrowed for the
 // request and serves many.
 type exchange struct {
