@@ -3,8 +3,6 @@ package ferryman
 import (
 	"errors"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/breaker"
@@ -39,18 +37,6 @@ type exchange struct {
 	unread     bool // the response announced content that it must not have: what follows is in doubt
 	complete   bool // the response was relayed to its end
 	tunnelling bool // the connection became a tunnel
-}
-
-// upload is the state that the strand of the request's body shares with the exchange's own.
-type upload struct {
-	out      outlet
-	gate     netloop.Gate // opens when the strand has ended; nil: there is none
-	read     atomic.Bool  // the client's body was read to its end, so its connection is in step
-	sent     atomic.Bool  // the request was sent whole, so the upstream's is
-	stopping atomic.Bool  // the exchange ends the strand: what fails now is not the client's fault
-	bodyErr  error        // why the client's body failed; read it behind the gate
-	mu       sync.Mutex   // guards seen, and the read deadline until it is set
-	seen     bool         // the final head is there: the header timeout is over
 }
 
 // run serves one request. Afterwards complete tells whether the client's connection is in step.

@@ -4,10 +4,25 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
+
+// upload is the state that the strand of the request's body shares with the exchange's own.
+type upload struct {
+	out      outlet
+	gate     netloop.Gate // opens when the strand has ended; nil: there is none
+	read     atomic.Bool  // the client's body was read to its end, so its connection is in step
+	sent     atomic.Bool  // the request was sent whole, so the upstream's is
+	stopping atomic.Bool  // the exchange ends the strand: what fails now is not the client's fault
+	bodyErr  error        // why the client's body failed; read it behind the gate
+	mu       sync.Mutex   // guards seen, and the read deadline until it is set
+	seen     bool         // the final head is there: the header timeout is over
+}
 
 // send sends the request's head and as much of its body as is there, in one go. Where more is to
 // come, another strand brings it up while this one awaits the answer.
