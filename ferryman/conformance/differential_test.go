@@ -32,6 +32,7 @@ func newDifferential(t testing.TB, m mode) *differential {
 		s.cfg.Routes = s.cfg.Routes[:1]
 		// A stream that leaves the proxy waiting for more ends soon.
 		s.head, s.cfg.ClientIdleTimeout, s.cfg.BodyIdleTimeout = fuzzQuiet, fuzzQuiet, fuzzQuiet
+		s.cfg.UpstreamTimeout = 10 * fuzzQuiet
 	})
 	r.U[1].playAlways(func(c *uconn, q *message) bool {
 		return c.body(q) && c.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
