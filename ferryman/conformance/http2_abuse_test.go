@@ -151,7 +151,7 @@ func TestCase267_TinyDataFrames(t *testing.T) {
 }
 
 func TestCase268_HeaderBombs(t *testing.T) {
-	forEachH2Mode(t, func(t *testing.T, m mode) {
+	forEachModeAlone(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)
 		bomb := func(h *h2client) {
 			big := h.block("x-bomb", strings.Repeat("b", 3900))

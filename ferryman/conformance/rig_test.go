@@ -92,6 +92,14 @@ func forEachMode(t *testing.T, body func(t *testing.T, m mode), only ...mode) {
 	}
 }
 
+// forEachModeAlone is forEachMode for what looks at the memory of the whole process.
+func forEachModeAlone(t *testing.T, body func(t *testing.T, m mode)) {
+	t.Helper()
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) { body(t, m) })
+	}
+}
+
 // setup is what a case may change before the proxy is built.
 type setup struct {
 	cfg             config.Config
