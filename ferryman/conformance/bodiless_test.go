@@ -216,10 +216,12 @@ func TestCase134_OwnReplyWhileABodyIsUnread(t *testing.T) {
 func TestCase135_IdleLimit(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, func(s *setup) { s.cfg.ClientIdleTimeout = clientIdle; s.head = shortHead })
-		fresh, used, half := r.dial(t), r.dial(t), r.dial(t)
-		require.Equal(t, 200, used.do(t, request{}).status)
+		half := r.dial(t)
 		half.send("GET / HT")
+		used := r.dial(t)
+		require.Equal(t, 200, used.do(t, request{}).status)
 		start := time.Now()
+		fresh := r.dial(t)
 		fresh.closedByPeer(t)
 		used.closedByPeer(t)
 		require.Greater(t, time.Since(start), clientIdle/2)

@@ -39,7 +39,7 @@ const (
 	connectTimeout  = 200 * time.Millisecond
 	cooldown        = 300 * time.Millisecond
 	bodyIdle        = 300 * time.Millisecond
-	clientIdle      = 300 * time.Millisecond
+	clientIdle      = 1000 * time.Millisecond
 	shortHead       = 400 * time.Millisecond // in place of the fixed 10 s
 	quiet           = 60 * time.Millisecond  // long enough to notice bytes that must not come
 	patience        = 30 * time.Second
