@@ -74,13 +74,13 @@ func TestCase064_OwnRepliesDoNotRepeatHost(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, threshold1, func(s *setup) {
 			s.cfg.DefaultCooldown = patience
-			s.cfg.Routes[0].Prefix = "/root" // no route for the rest
+			s.cfg.Routes[0].Prefix = "/first" // no route for the rest
 			s.cfg.Routes = append(s.cfg.Routes, config.Route{Prefix: "/refused", Upstream: s.cfg.Routes[5].Upstream})
 		})
 		r.U[2].play(reply("HTTP/1.1 503 x\r\nX-U: x\r\nContent-Length: 0\r\n\r\n"))
 		for i, c := range []struct{ start, fields string }{
 			{"GET /nowhere HTTP/1.1", ""}, {"GET /down HTTP/1.1", ""}, {"GET /api HTTP/1.1", ""}, {"GET /api HTTP/1.1", ""},
-			{"GET /root/../x HTTP/1.1", ""}, {"GET / HTTP/3.0", ""}, {"CONNECT leak.example:443 HTTP/1.1", ""},
+			{"GET /first/../x HTTP/1.1", ""}, {"GET / HTTP/3.0", ""}, {"CONNECT leak.example:443 HTTP/1.1", ""},
 			{"GET / HTTP/1.1", "Connection: upgrade\r\nUpgrade: x\r\n"}, {"GET / HTTP/1.1", "Expect: foo\r\n"},
 			{"GET / HTTP/1.1", "Bad Field: 1\r\n"}, {"GET /" + strings.Repeat("a", 20<<10) + " HTTP/1.1", ""},
 		} {
