@@ -1,6 +1,8 @@
 package ferryman
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -32,7 +34,7 @@ func (p *Proxy) giveBack(e *exchangeH1) {
 func (e *exchange) prepare(p *Proxy, ex netloop.Executor, snap *snapshot, client front, body requestBody) {
 	e.p, e.ex, e.snap, e.client, e.body = p, ex, snap, client, body
 	e.start = ex.Now()
-	e.route, e.up = nil, nil
+	e.route, e.up, e.trouble = nil, nil, nil
 	e.heard, e.judged, e.complete, e.tunnelling = false, false, false, false
 	e.gate, e.bodyErr, e.seen = nil, nil, false
 	e.read.Store(false)
@@ -49,9 +51,20 @@ func (p *Proxy) countReply(r *routeState, f *fault) {
 	r.metrics.Answered(f.status)
 }
 
-// logCircuit tells of a change of state, which is rare enough for a line each.
-func (p *Proxy) logCircuit(u *upstream.Upstream, cause string) {
-	p.log.Info("circuit changed", "upstream", u.Addr(), "to", u.Breaker().State().String(), "cause", cause)
+// logCircuit tells of a change of state, which is rare enough for a line each. err may be nil.
+func (p *Proxy) logCircuit(u *upstream.Upstream, cause string, err error) {
+	line := []any{"upstream", u.Addr(), "to", u.Breaker().State().String(), "cause", cause}
+	if err != nil {
+		line = append(line, "error", err)
+	}
+	p.log.Info("circuit changed", line...)
+}
+
+// logFailure tells of a request that an upstream failed: at debug, for there may be many.
+func (p *Proxy) logFailure(u *upstream.Upstream, f *fault, err error) {
+	if p.log.Enabled(context.Background(), slog.LevelDebug) {
+		p.log.Debug("request failed", "upstream", u.Addr(), "status", f.status, "cause", f.cause, "error", err)
+	}
 }
 
 // dateText is a Date field's value and the second that it holds for.

@@ -32,11 +32,12 @@ type exchange struct {
 	upload
 	framing    h1.Framing
 	length     int64
-	heard      bool // a byte of the answer was received
-	judged     bool // the breaker was told
-	unread     bool // the response announced content that it must not have: what follows is in doubt
-	complete   bool // the response was relayed to its end
-	tunnelling bool // the connection became a tunnel
+	heard      bool  // a byte of the answer was received
+	judged     bool  // the breaker was told
+	unread     bool  // the response announced content that it must not have: what follows is in doubt
+	complete   bool  // the response was relayed to its end
+	trouble    error // how the upstream failed, if there was an error
+	tunnelling bool  // the connection became a tunnel
 }
 
 // run serves one request. Afterwards complete tells whether the client's connection is in step.
@@ -54,7 +55,7 @@ func (e *exchange) run() {
 	}
 	e.ticket = ticket
 	if ticket.Probe() {
-		e.p.logCircuit(e.route.up, "cooldown over")
+		e.p.logCircuit(e.route.up, "cooldown over", nil)
 	}
 	if f := e.forward(); f != nil {
 		e.fail(f)
@@ -99,6 +100,7 @@ func (e *exchange) forward() *fault {
 				if e.client.gone() {
 					return faultClientGone
 				}
+				e.trouble = err
 				return faultDial
 			}
 		}
@@ -132,6 +134,7 @@ func (e *exchange) explain(err error) *fault {
 	case e.bodyErr != nil, errors.Is(err, errClientGone), e.client.gone():
 		return faultClientGone
 	}
+	e.trouble = err
 	return upstreamFault(err, e.ask.bodiless)
 }
 
@@ -190,8 +193,8 @@ var (
 	errClientGone = errors.New("client gone")
 )
 
-// judge tells the breaker, once per exchange.
-func (e *exchange) judge(v verdict) {
+// judge tells the breaker, once per exchange. cause is what a log line says of it.
+func (e *exchange) judge(v verdict, cause string) {
 	if e.judged || e.route == nil {
 		return
 	}
@@ -200,11 +203,11 @@ func (e *exchange) judge(v verdict) {
 	switch v {
 	case success:
 		if e.ticket.Success(now) {
-			e.p.logCircuit(e.route.up, "request answered")
+			e.p.logCircuit(e.route.up, cause, nil)
 		}
 	case failure:
 		if e.ticket.Failure(now) {
-			e.p.logCircuit(e.route.up, "request failed")
+			e.p.logCircuit(e.route.up, cause, e.trouble)
 		}
 	default:
 		e.ticket.Release(now)
@@ -213,7 +216,10 @@ func (e *exchange) judge(v verdict) {
 
 // fail ends an admitted exchange whose upstream gave no answer.
 func (e *exchange) fail(f *fault) {
-	e.judge(f.verdict)
+	if e.trouble != nil {
+		e.p.logFailure(e.route.up, f, e.trouble)
+	}
+	e.judge(f.verdict, f.cause)
 	e.drop()
 	if f.status == 0 {
 		e.route.metrics.ClientAborted()
@@ -243,6 +249,6 @@ func (e *exchange) leave() {
 	e.endUpload()
 	e.client.guard(nil)
 	e.drop()
-	e.judge(neutral)
+	e.judge(neutral, "")
 	e.out.release()
 }

@@ -15,10 +15,14 @@ func (e *exchange) relay() {
 	e.route.metrics.Head(now.Sub(e.start))
 	e.route.metrics.Answered(e.resp.Status)
 	switch e.resp.Status {
-	case 502, 503, 504:
-		e.judge(failure)
+	case 502:
+		e.judge(failure, "request answered with 502")
+	case 503:
+		e.judge(failure, "request answered with 503")
+	case 504:
+		e.judge(failure, "request answered with 504")
 	default:
-		e.judge(success)
+		e.judge(success, "request answered")
 	}
 	if e.resp.Status == 101 {
 		e.tunnel()

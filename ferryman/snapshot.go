@@ -123,9 +123,9 @@ func (p *Proxy) healthReport(u *upstream.Upstream) func(error) {
 		now := time.Now()
 		switch {
 		case err == nil && u.Breaker().HealthSucceeded(now):
-			p.logCircuit(u, "health check passed")
+			p.logCircuit(u, "health check passed", nil)
 		case err != nil && u.Breaker().HealthFailed(now):
-			p.logCircuit(u, "health check failed")
+			p.logCircuit(u, "health check failed", err)
 		}
 	}
 }

@@ -49,13 +49,13 @@ func TestRefusal_WrongAnswersNeverCountAndAFewUnansweredDo(t *testing.T) {
 	require.Empty(t, refusal(late))
 }
 
-func TestLength_GrowsUntilASecondOfProcessorTimeFits(t *testing.T) {
-	f := &field{bench: &bench{o: options{block: 2 * time.Second}}, most: 40_000, cost: 20e-6}
-	require.Equal(t, 2*time.Second, f.length(0))      // 0.8 processors
-	require.Equal(t, 5*time.Second, f.length(10_000)) // 0.2
-	require.Equal(t, 10*time.Second, f.length(100))   // there is an end
+func TestLength_GrowsUntilSomeProcessorTimeFits(t *testing.T) {
+	f := &field{bench: &bench{o: options{block: time.Second}}, most: 40_000, cost: 20e-6}
+	require.Equal(t, time.Second, f.length(0))      // 0.8 processors
+	require.Equal(t, 5*time.Second, f.length(2000)) // 0.04
+	require.Equal(t, 10*time.Second, f.length(100)) // there is an end
 	f.o.quick = true
-	require.Equal(t, 2*time.Second, f.length(100))
+	require.Equal(t, time.Second, f.length(100))
 }
 
 func TestRates_AreSharesOfWhatTheReferenceCanDo(t *testing.T) {

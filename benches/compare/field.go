@@ -108,8 +108,8 @@ func round(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// length is how long a block lasts at a rate: at least what was asked for, and long enough for a
-// second of processor time.
+// length is how long a block lasts at a rate: at least what was asked for, and long enough for a fifth of
+// a second of processor time.
 func (f *field) length(rate float64) time.Duration {
 	const most = 10 * time.Second
 	if rate == 0 {
@@ -118,7 +118,7 @@ func (f *field) length(rate float64) time.Duration {
 	if f.o.quick || rate == 0 || f.cost == 0 {
 		return f.o.block
 	}
-	needed := time.Duration(1 / (f.cost * rate) * float64(time.Second))
+	needed := time.Duration(0.2 / (f.cost * rate) * float64(time.Second))
 	return max(f.o.block, min(needed, most)).Round(10 * time.Millisecond)
 }
 

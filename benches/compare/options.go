@@ -31,7 +31,7 @@ type options struct {
 
 const usage = `compare measures ferryman beside other proxies, over one upstream, in alternating pairs.
 
-usage: compare [flags]          everything: takes hours, see --workloads and --quick
+usage: compare [flags]          everything: takes over an hour, see --workloads and --quick
        compare gate [flags]     the regression gate: exit status 1 if a rule is broken
 
 `
@@ -51,7 +51,7 @@ func parseOptions(gate bool, args []string, stderr io.Writer) (options, error) {
 	}
 	flags.BoolVar(&o.quick, "quick", false, "a look, not a result: small answers, two pairs, blocks of a second")
 	flags.IntVar(&o.pairs, "pairs", 10, "pairs a row; even, and at least 10 for what is published")
-	flags.DurationVar(&o.block, "block", 2500*time.Millisecond, "least measured time of a block; it grows until a second of processor time fits")
+	flags.DurationVar(&o.block, "block", 1200*time.Millisecond, "least measured time of a block; it grows until a fifth of a second of processor time fits")
 	flags.StringVar(&contenders, "contenders", "direct,floor,ferryman,nginx-tuned,nginx-default,haproxy,caddy", "who is compared; also: ferryman-goroutines")
 	flags.StringVar(&chosen, "workloads", "", "which of "+strings.Join(names(), ",")+"; empty: all, or small if quick")
 	flags.StringVar(&loads, "loads", light+","+heavy+","+saturated, "under which loads")

@@ -59,4 +59,4 @@ func (w workload) absentFrom(name string, terminates bool) string {
 }
 
 // warmup is what a block does before it is measured.
-const warmup = 500 * time.Millisecond
+const warmup = 300 * time.Millisecond

@@ -248,3 +248,27 @@ func TestCase216_MixedTrafficLeavesALegalCircuit(t *testing.T) {
 		eventually(t, func() bool { return r.refusedOr200(t) == 200 }, "the circuit does not recover")
 	})
 }
+
+// The line about a circuit that opened names the failure that was one too many, so that an operator need not guess.
+func TestCircuitLog_NamesTheLastFailure(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		for want, h := range map[string]handler{
+			`cause="request answered with 503"`: reply("HTTP/1.1 503 Busy\r\nX-U: x\r\nContent-Length: 0\r\n\r\n"),
+			`cause="upstream closed" error=`:    replyThenClose(""),
+			`cause="malformed response" error=`: replyThenHold("garbage\r\n\r\n"),
+			`cause=dial error="dial tcp `:       nil,
+		} {
+			r := newRig(t, m, stayOpen)
+			if h == nil {
+				r.U[1].close()
+			} else {
+				r.U[1].play(h)
+			}
+			c := r.dial(t)
+			require.GreaterOrEqual(t, c.do(t, request{m: "POST"}).status, 502)
+			c.close()
+			require.Equal(t, 1, r.state(r.U[1]))
+			require.Equal(t, 1, r.log.count("circuit changed", "upstream="+r.U[1].addr, "to=open", want), r.log.text())
+		}
+	})
+}

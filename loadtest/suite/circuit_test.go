@@ -17,6 +17,7 @@ import (
 )
 
 func TestCircuit_SendsOneProbePerCooldownUntilItIsHealed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(text string) string { return "default_cooldown_secs = 2\n" + text })
 	r.echoes["a"].fault(t, `{"error_rate":1,"health":"fail"}`)
 	l := r.startLoadAtOnce(t, 150, "/svc-a/echo")
@@ -64,6 +65,7 @@ func TestCircuit_SendsOneProbePerCooldownUntilItIsHealed(t *testing.T) {
 }
 
 func TestRestart_UnderANewAddressIsFound(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, asItIs)
 	b := r.echoes["b"]
 	old := b.address(t, r.net)
@@ -86,6 +88,7 @@ func TestRestart_UnderANewAddressIsFound(t *testing.T) {
 }
 
 func TestAllDown_EveryRouteRefusesAtFullRate(t *testing.T) {
+	t.Parallel()
 	unlessStalled(t, func(t *testing.T) (*result.Report, func()) {
 		r := newRig(t, asItIs)
 		l := r.startLoad(t, 3*ratePerRoute)

@@ -48,6 +48,7 @@ var faults = []struct {
 func TestFault_BecomesARefusalAndHealsWithinAHealthInterval(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			unlessStalled(t, func(t *testing.T) (*result.Report, func()) {
 				r := newRig(t, asItIs)
 				l := r.startLoad(t, 3*ratePerRoute)

@@ -56,6 +56,7 @@ func swapLink(t *testing.T, dir, text string) {
 }
 
 func TestReload_NoWayOfSavingCostsARequest(t *testing.T) {
+	t.Parallel()
 	unlessStalled(t, func(t *testing.T) (*result.Report, func()) {
 		r := newRig(t, asItIs)
 		l := r.startLoad(t, 3*ratePerRoute)
@@ -105,6 +106,7 @@ func (r *rig) saveNonsense(t *testing.T) {
 }
 
 func TestDrain_EveryRequestThatWasOutIsAnswered(t *testing.T) {
+	t.Parallel()
 	unlessStalled(t, func(t *testing.T) (*result.Report, func()) {
 		r := newRig(t, asItIs)
 		// A second for each answer, so that some 150 are out at any moment.

@@ -16,51 +16,29 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of /proc/PID/stat. It is 100 on every Linux that Go runs on.
+// ticksPerSecond is the unit of /proc/stat. It is 100 on every Linux that Go runs on.
 const ticksPerSecond = 100
 
-// stat is what is read of /proc/PID/stat.
-type stat struct {
-	parent int
-	cpu    time.Duration // user and system, of the process and of children it has waited for
+// parseParent finds the parent in the line of /proc/PID/stat. The name in it may hold spaces and parentheses.
+func parseParent(line string) (int, error) {
+	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:]) // from the third field, state, on
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("no parent in %q", line)
+	}
+	return strconv.Atoi(fields[1])
 }
 
-// parseStat reads the line of /proc/PID/stat. The name in it may hold spaces and parentheses.
-func parseStat(line string) (stat, error) {
-	end := strings.LastIndexByte(line, ')')
-	if end < 0 {
-		return stat{}, fmt.Errorf("no name in %q", line)
-	}
-	fields := strings.Fields(line[end+1:]) // from the third field, state, on
-	if len(fields) < 15 {
-		return stat{}, fmt.Errorf("only %d fields behind the name in %q", len(fields), line)
-	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return stat{}, err
-	}
-	ticks := uint64(0)
-	for _, column := range fields[11:15] { // utime, stime, cutime, cstime
-		n, err := strconv.ParseUint(column, 10, 64)
-		if err != nil {
-			return stat{}, err
-		}
-		ticks += n
-	}
-	return stat{parent: parent, cpu: time.Duration(ticks) * time.Second / ticksPerSecond}, nil
-}
-
-func readStat(pid int) (stat, error) {
+func parent(pid int) (int, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return stat{}, err
+		return 0, err
 	}
-	return parseStat(string(b))
+	return parseParent(string(b))
 }
 
 // Tree is root and all its descendants that are alive. It is nil if root is gone.
 func Tree(root int) []int {
-	if _, err := readStat(root); err != nil {
+	if _, err := parent(root); err != nil {
 		return nil
 	}
 	entries, err := os.ReadDir("/proc")
@@ -73,8 +51,8 @@ func Tree(root int) []int {
 		if err != nil {
 			continue
 		}
-		if s, err := readStat(pid); err == nil { // or else it has ended meanwhile
-			children[s.parent] = append(children[s.parent], pid)
+		if p, err := parent(pid); err == nil { // or else it has ended meanwhile
+			children[p] = append(children[p], pid)
 		}
 	}
 	tree := []int{root}
@@ -89,11 +67,11 @@ func Tree(root int) []int {
 func CPU(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
-		s, err := readStat(pid)
+		used, err := clock(pid)
 		if err != nil {
 			return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
 		}
-		sum += s.cpu
+		sum += used
 	}
 	return sum, nil
 }

@@ -7,18 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseStat_TakesTheTimesBehindAnAwkwardName(t *testing.T) {
-	line := "4242 (a) b (c) S 17 4242 4242 0 -1 4194304 100 0 0 0 150 50 7 3 20 0 5 0 1000 0 0"
-	s, err := parseStat(line)
+func TestParseParent_IsFoundBehindAnAwkwardName(t *testing.T) {
+	p, err := parseParent("4242 (a) b (c) S 17 4242 4242 0 -1 4194304 100")
 	require.NoError(t, err)
-	require.Equal(t, 17, s.parent)
-	require.Equal(t, 2100*time.Millisecond, s.cpu)
-}
-
-func TestParseStat_RefusesWhatIsCutShort(t *testing.T) {
-	for _, line := range []string{"", "1 (x", "1 (x) S 1 2 3", "1 (x) S a 1 1 0 -1 0 0 0 0 0 1 1 1 1 20",
-		"1 (x) S 1 1 1 0 -1 0 0 0 0 0 1 - 1 1 20"} {
-		_, err := parseStat(line)
+	require.Equal(t, 17, p)
+	for _, line := range []string{"", "1 (x", "1 (x) S", "1 (x) S a 1 1"} {
+		_, err := parseParent(line)
 		require.Error(t, err, line)
 	}
 }
