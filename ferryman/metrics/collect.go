@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,8 +62,8 @@ func (r *Route) collect(ch chan<- prometheus.Metric) {
 			continue
 		}
 		for i := range counts {
-			if n := counts[i].Load(); n > 0 {
-				counter(ch, requestsDesc, n, r.key.Prefix, r.key.Upstream, strconv.Itoa(100*class+i))
+			if n, status := counts[i].Load(), 100*class+i; n > 0 || slices.Contains(r.usual, status) {
+				counter(ch, requestsDesc, n, r.key.Prefix, r.key.Upstream, strconv.Itoa(status))
 			}
 		}
 	}

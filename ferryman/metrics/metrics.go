@@ -59,7 +59,7 @@ type shown struct {
 // New returns a set with a registry of its own. The arguments are the labels of ferryman_build_info. Until
 // the first reload, the configuration counts as loaded now.
 func New(version, commit, goversion string) *Set {
-	s := &Set{registry: prometheus.NewRegistry(), unrouted: &Route{key: RouteKey{"none", "none"}}}
+	s := &Set{registry: prometheus.NewRegistry(), unrouted: newRoute(RouteKey{"none", "none"}, nil, 400, 404)}
 	s.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "ferryman_request_duration_seconds",
 		Help:    "From a request's head to the upstream's response head.",
@@ -96,7 +96,7 @@ func (s *Set) Sync(routes []RouteKey, ups []Upstream) []*Route {
 	for _, key := range routes {
 		r := gone[key]
 		if r == nil {
-			r = &Route{key: key, duration: s.duration.WithLabelValues(key.Prefix, key.Upstream)}
+			r = newRoute(key, s.duration.WithLabelValues(key.Prefix, key.Upstream), 200, 502, 503, 504)
 		}
 		delete(gone, key)
 		now.routes = append(now.routes, r)
