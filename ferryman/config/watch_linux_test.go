@@ -84,6 +84,7 @@ func TestLoad_DoesNotHangOnANamedPipe(t *testing.T) {
 	}
 }
 
+// Conformance case 235.
 func TestLoad_UnreadableFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	write(t, path, body(1))

@@ -86,6 +86,7 @@ func write(t *testing.T, path, text string) {
 
 func pass(d time.Duration) { <-time.After(d) }
 
+// Conformance cases 231 and 233, and 234 for what is written in two steps.
 func TestWatch_SeesEveryWayOfSaving(t *testing.T) {
 	ways := map[string]func(t *testing.T, path, text string){
 		"in-place write": func(t *testing.T, path, text string) {
@@ -166,7 +167,7 @@ func TestWatch_SeesEveryWayOfSaving(t *testing.T) {
 	}
 }
 
-// The layout of a Kubernetes ConfigMap mount, and how the kubelet changes it.
+// Conformance case 232: the layout of a Kubernetes ConfigMap mount, and how the kubelet changes it.
 func TestWatch_SeesConfigMapSwaps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -188,7 +189,8 @@ func TestWatch_SeesConfigMapSwaps(t *testing.T) {
 	require.Empty(t, r.seen)
 }
 
-// A write at the far end of a link makes no event here, just as one through a bind mount.
+// Conformance case 233: a write at the far end of a link makes no event here, just as one through a bind
+// mount.
 func TestWatch_SeesWritesWithoutEvents(t *testing.T) {
 	t.Parallel()
 	far, near := filepath.Join(t.TempDir(), "far.toml"), filepath.Join(t.TempDir(), "config.toml")
@@ -201,6 +203,7 @@ func TestWatch_SeesWritesWithoutEvents(t *testing.T) {
 	}
 }
 
+// Conformance case 234.
 func TestWatch_ReportsAnEmptyFileOnceAndRecovers(t *testing.T) {
 	t.Parallel()
 	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
@@ -213,6 +216,7 @@ func TestWatch_ReportsAnEmptyFileOnceAndRecovers(t *testing.T) {
 	require.Empty(t, r.seen)
 }
 
+// Conformance case 235.
 func TestWatch_ReportsWhatIsWrongOnceAndRecovers(t *testing.T) {
 	t.Parallel()
 	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
@@ -225,6 +229,7 @@ func TestWatch_ReportsWhatIsWrongOnceAndRecovers(t *testing.T) {
 		{"invalid TOML", func() { write(t, r.path, "failure_threshold == 1") }, "not valid TOML"},
 		{"unknown key", func() { write(t, r.path, "x = 1\n"+body(1)) }, "unknown key"},
 		{"bad number", func() { write(t, r.path, body(0)) }, "must be a whole number"},
+		{"bad duration", func() { write(t, r.path, "upstream_timeout_secs = \"1s\"\n"+body(1)) }, "upstream_timeout_secs"},
 		{"duplicate route", func() { write(t, r.path, body(1)+"[[routes]]\nprefix=\"/\"\nupstream=\"http://a:1\"\n") }, "already the prefix"},
 		{"bad URL", func() { write(t, r.path, "[[routes]]\nprefix=\"/\"\nupstream=\"https://a:1\"\n") }, "without TLS"},
 		{"bad port", func() { write(t, r.path, "[[routes]]\nprefix=\"/\"\nupstream=\"http://a:65536\"\n") }, "from 1 to 65535"},
@@ -246,6 +251,7 @@ func TestWatch_ReportsWhatIsWrongOnceAndRecovers(t *testing.T) {
 	}
 }
 
+// Conformance case 236.
 func TestWatch_FileGoneFor5SecondsAndBack(t *testing.T) {
 	t.Parallel()
 	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
@@ -292,6 +298,7 @@ func TestWatch_PokeReportsAtOnceAndUnchanged(t *testing.T) {
 	r.next(9)
 }
 
+// Conformance case 237.
 func TestWatch_StormIsBoundedAndItsLastWriteWins(t *testing.T) {
 	t.Parallel()
 	for name, save := range map[string]func(path, text string){

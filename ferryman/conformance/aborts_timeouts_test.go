@@ -322,6 +322,7 @@ func TestCase170_UpstreamDiesAfterItsFirstChunk(t *testing.T) {
 	})
 }
 
+// Cases 171 and 211.
 func TestCase171And211_StatusesOfTheUpstream(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, threshold2)

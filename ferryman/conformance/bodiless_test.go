@@ -143,6 +143,7 @@ func TestCase131_ManyRequestsOnOneConnection(t *testing.T) {
 	})
 }
 
+// Cases 132 and 169.
 func TestCase132And169_PipelinedAnswersKeepTheirOrder(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)

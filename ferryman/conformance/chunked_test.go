@@ -65,6 +65,7 @@ func refusesChunks(t *testing.T, bodies []string) {
 	})
 }
 
+// Cases 43 and 44.
 func TestCase043And044_BadChunkSizes(t *testing.T) {
 	var bodies []string
 	for _, s := range badSizes {
@@ -92,6 +93,7 @@ func TestCase045_ChunkExtensions(t *testing.T) {
 	})
 }
 
+// Case 46, and the client's side of case 166.
 func TestCase046And166_DataThatDoesNotMatchItsSize(t *testing.T) {
 	refusesChunks(t, []string{"5\r\nhelloX\r\n", "5\r\nhell\r\n0\r\n\r\n", "a\r\n0123456789\n0\r\n\r\n",
 		"1\r\nQ  2\r\nok\r\n0\r\n\r\n" + smuggled, "d\r\nabcdefghijklm\r\n\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n",

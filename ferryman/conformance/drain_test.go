@@ -224,6 +224,7 @@ func TestCase251_NewConnectionsAreRefused(t *testing.T) {
 	})
 }
 
+// Cases 252 and 255.
 func TestCase252And255_WhatNeverEndsIsCut(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, func(s *setup) { s.noVerdicts = true })

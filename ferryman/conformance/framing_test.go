@@ -185,6 +185,7 @@ func TestCase052_StalledBody(t *testing.T) {
 	})
 }
 
+// Cases 53 and 54.
 func TestCase053And054_PipelinedBodies(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)

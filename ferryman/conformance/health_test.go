@@ -144,6 +144,7 @@ func TestCase225_BytesOfACheck(t *testing.T) {
 	})
 }
 
+// Cases 226 and 227.
 func TestCase226And227_ReloadsAndTheInterval(t *testing.T) {
 	oneMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, func(s *setup) { s.cfg.HealthInterval, s.cfg.HealthTimeout = time.Second, 900*time.Millisecond })

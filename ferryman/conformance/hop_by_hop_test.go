@@ -217,6 +217,7 @@ func TestCase075_DateOfResponses(t *testing.T) {
 	})
 }
 
+// Cases 76 and 123.
 func TestCase076And123_NothingIsInvented(t *testing.T) {
 	gz := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcbH\xcd\xc9\xc9\x07\x00\x86\xa6\x106\x05\x00\x00\x00"
 	forEachMode(t, func(t *testing.T, m mode) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
+// Cases 93 and 185.
 func TestCase093_InterimResponsesReachHTTP2Clients(t *testing.T) {
 	forEachH2Mode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)
@@ -139,6 +140,7 @@ func TestCase128_BodilessResponsesEndWithTheirHead(t *testing.T) {
 	})
 }
 
+// Cases 181 and 185: a 101 reaches nobody.
 func TestCase181_ResponseFieldsAreThoseOfHTTP2(t *testing.T) {
 	forEachH2Mode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)
@@ -308,6 +310,7 @@ func TestCase138_PiecesOfAnUploadArriveAtOnce(t *testing.T) {
 	})
 }
 
+// Cases 139 and 140.
 func TestCase139_PiecesOfADownloadArriveAtOnce(t *testing.T) {
 	forEachH2Mode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)

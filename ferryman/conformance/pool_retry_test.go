@@ -182,6 +182,7 @@ func TestCase149_NoRetryAfterAResponseByte(t *testing.T) {
 	})
 }
 
+// Cases 150 and 217, as far as the circuit is closed.
 func TestCase150And217_OneVerdictAfterTheRetry(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, threshold2)

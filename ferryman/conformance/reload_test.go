@@ -62,6 +62,7 @@ func TestCase240_UnchangedUpstreamKeepsItsConnections(t *testing.T) {
 	})
 }
 
+// Cases 241 and 242 for a route that is gone.
 func TestCase241And242_OldConnectionsEnd(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, checks)

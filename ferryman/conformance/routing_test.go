@@ -35,6 +35,7 @@ var routed = []struct{ target, up string }{
 	{"/x?/api/v1", "U1"}, {"/?/api", "U1"},
 }
 
+// Cases 191, 193 to 199 and 201; HTTP/2 has a test of its own.
 func TestCase191To201_RoutesOfTargets(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		for _, order := range []string{"as written", "reversed"} {

@@ -60,6 +60,7 @@ func (u *upstream) logged(parts ...string) bool {
 	return false
 }
 
+// Cases 139 and 140: far less than a buffer, and sent in pieces.
 func TestCase139And140_ResponseIsNotHeldBack(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)

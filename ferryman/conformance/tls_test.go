@@ -195,6 +195,7 @@ func TestCase190_ProtocolsOverTLS(t *testing.T) {
 	})
 }
 
+// Cases 243 and 276.
 func TestCase243And276_CertificateIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -125,6 +125,7 @@ func TestServe_SecondSignalEndsAtOnce(t *testing.T) {
 	require.Less(t, time.Since(began), 500*time.Millisecond)
 }
 
+// Conformance cases 252 and 255, in real time.
 func TestServe_CutsAfterTheDrainLimit(t *testing.T) {
 	t.Parallel()
 	a, waiting, _ := backend(t, "A")
@@ -138,6 +139,7 @@ func TestServe_CutsAfterTheDrainLimit(t *testing.T) {
 	require.Equal(t, 1, strings.Count(r.output(), "cut="), "one line with the number that was cut")
 }
 
+// Conformance case 257.
 func TestServe_SignalAtAnyMomentOfTheStartIsNoCrash(t *testing.T) {
 	t.Parallel()
 	a, _, _ := backend(t, "A")
@@ -154,6 +156,7 @@ func TestServe_SignalAtAnyMomentOfTheStartIsNoCrash(t *testing.T) {
 	}
 }
 
+// Conformance case 257: SIGPIPE, sent and earned.
 func TestServe_OutlivesItsLogsReader(t *testing.T) {
 	t.Parallel()
 	a, _, _ := backend(t, "A")
@@ -287,6 +290,7 @@ func served(t *testing.T, addr string) string {
 	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
+// Conformance case 243.
 func TestServe_TLSPairIsReloadedByHangupAndByChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
