@@ -57,6 +57,7 @@ func (a *acceptor) begin() {
 		// Connections inherit these.
 		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		keepAlive(int(fd))
+		boundUnsent(int(fd))
 		a.src.fd = int(fd)
 		err = a.l.add(a.src)
 	})

@@ -57,6 +57,11 @@ func (g *GoroutineEngine) Serve(l net.Listener, handle func(Executor, Conn)) err
 		return nil
 	}
 
+	if sc, ok := l.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			raw.Control(func(fd uintptr) { boundUnsent(int(fd)) }) // connections inherit it
+		}
+	}
 	s := shortage{o: &g.o}
 	for {
 		nc, err := l.Accept()

@@ -55,6 +55,13 @@ func accept(fd int, from *unix.RawSockaddrAny) (int, syscall.Errno) {
 	return int(n), e
 }
 
+// maxUnsent is how many bytes for a slow reader the kernel takes in beyond those that are on their way.
+const maxUnsent = 128 << 10
+
+// boundUnsent keeps a reader that does not read from holding megabytes of the kernel's memory: without it
+// the send buffer grows to the largest size there is (tcp(7), tcp_wmem).
+func boundUnsent(fd int) { unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent) }
+
 // sockName sets at to the address of a socket, or leaves it alone.
 func sockName(fd int, at *unix.RawSockaddrAny) {
 	size := uint32(unix.SizeofSockaddrAny)

@@ -31,3 +31,6 @@ func peek(fd int) (int, error) {
 		}
 	}
 }
+
+// boundUnsent is there on Linux only.
+func boundUnsent(int) {}
