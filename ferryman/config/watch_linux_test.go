@@ -106,3 +106,32 @@ func TestLoad_UnreadableFile(t *testing.T) {
 	}()
 	require.EqualError(t, <-done, path+": may not be read: change its permissions or the user")
 }
+
+// Conformance case 237. It does not run beside others, because it counts what the process has.
+func TestWatch_StormLeavesResourcesAsTheyWere(t *testing.T) {
+	r := start(t, filepath.Join(t.TempDir(), "config.toml"))
+	g0, d0, w0 := resources(t)
+	for i := range 500 {
+		if i%4 < 2 {
+			write(t, r.path+".tmp", body(2+i%2))
+			require.NoError(t, os.Rename(r.path+".tmp", r.path))
+		} else {
+			write(t, r.path, body(2+i%2))
+		}
+		if i%100 == 0 {
+			g, d, w := resources(t)
+			require.LessOrEqual(t, g, g0+1, "goroutines") // the reader of events may be about to
+			require.LessOrEqual(t, d, d0+1, "descriptors")
+			require.Equal(t, w0, w, "watches")
+		}
+	}
+	write(t, r.path, body(9))
+	for last := (seen{}); last.threshold != 9; {
+		select {
+		case last = <-r.seen:
+		case <-time.After(inTime):
+			require.Fail(t, "the last write is not seen")
+		}
+	}
+	settles(t, g0, d0, w0)
+}
