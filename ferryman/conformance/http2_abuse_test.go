@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/binary"
 	"fmt"
 	"runtime"
 	"strings"
@@ -71,24 +70,7 @@ func TestCase266_EndlessContinuation(t *testing.T) {
 }
 
 func TestCase267_Floods(t *testing.T) {
-	frame := func(typ http2.FrameType, flags http2.Flags, id uint32, payload string) string {
-		b := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), byte(typ), byte(flags)}
-		return string(binary.BigEndian.AppendUint32(b, id)) + payload
-	}
-	flood := map[string]string{
-		"SETTINGS":             frame(http2.FrameSettings, 0, 0, ""),
-		"SETTINGS with values": frame(http2.FrameSettings, 0, 0, "\x00\x04\x00\x00\x10\x00\x00\x01\x00\x00\x00\x00"),
-		"SETTINGS ack":         frame(http2.FrameSettings, http2.FlagSettingsAck, 0, ""),
-		"PING":                 frame(http2.FramePing, 0, 0, "12345678"),
-		"PING ack":             frame(http2.FramePing, http2.FlagPingAck, 0, "12345678"),
-		"empty DATA":           frame(http2.FrameData, 0, 1, ""),
-		"padding":              frame(http2.FrameData, http2.FlagDataPadded, 1, "\x05\x00\x00\x00\x00\x00"),
-		"PRIORITY":             frame(http2.FramePriority, 0, 1, "\x00\x00\x00\x00\x10"),
-		"WINDOW_UPDATE":        frame(http2.FrameWindowUpdate, 0, 1, "\x00\x00\x00\x01"),
-		"unknown":              frame(0xbe, 0, 1, "anything"),
-		"RST_STREAM":           frame(http2.FrameRSTStream, 0, 1, "\x00\x00\x00\x08"),
-	}
-	for name, bytes := range flood {
+	for name, bytes := range h2Floods {
 		t.Run(name, func(t *testing.T) {
 			forEachH2Mode(t, func(t *testing.T, m mode) {
 				r := newRig(t, m, func(s *setup) { s.recordMax = 1 })
@@ -153,22 +135,11 @@ func TestCase267_TinyDataFrames(t *testing.T) {
 func TestCase268_HeaderBombs(t *testing.T) {
 	forEachModeAlone(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)
-		bomb := func(h *h2client) {
-			big := h.block("x-bomb", strings.Repeat("b", 3900))
-			entry := []byte{0xbe} // the newest entry of the dynamic table
-			block := append(append(h.block(pseudo("GET", "/mal")...), big...), []byte(strings.Repeat(string(entry), 16000))...)
-			id := h.id
-			h.id += 2
-			h.write(func() error {
-				return h.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block[:16384], EndStream: true})
-			})
-			h.write(func() error { return h.fr.WriteContinuation(id, true, block[16384:]) })
-			s := h.answer(t, id)
-			require.True(t, h.ended != nil || s.final().status == "431", "%s", h)
-		}
 		grown := heapGrowth(func(look func()) {
 			for range 5 {
-				bomb(r.dialH2(t))
+				h := r.dialH2(t)
+				s := h.answer(t, headerBomb(h))
+				require.True(t, h.ended != nil || s.final().status == "431", "%s", h)
 			}
 			look()
 		})

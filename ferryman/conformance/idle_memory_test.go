@@ -1,0 +1,99 @@
+package conformance
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// TestCase263_IdleTLSConnectionsAreCheap measures some hundred connections in place of 50 000; that the
+// second half costs no more than the first is what lets one multiply. A client keeps nothing but its
+// socket once it has been served, so that what grows is the proxy's.
+func TestCase263_IdleTLSConnectionsAreCheap(t *testing.T) {
+	for _, p := range []struct {
+		name  string
+		aim   int
+		serve func(t *testing.T, c *tls.Conn)
+	}{
+		{"http/1.1", 20 << 10, func(t *testing.T, c *tls.Conn) {
+			_, err := io.WriteString(c, request{}.String())
+			require.NoError(t, err)
+			_, err = newWireReader(c).response("GET")
+			require.NoError(t, err)
+		}},
+		{"h2", 40 << 10, serveOnceH2},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			r := newRig(t, tlsH1)
+			var sockets []net.Conn
+			defer func() {
+				for _, s := range sockets {
+					s.Close()
+				}
+			}()
+			open := func(n int) {
+				for range n {
+					nc := r.raw(t)
+					sockets = append(sockets, nc)
+					c := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{p.name}})
+					require.NoError(t, c.Handshake())
+					p.serve(t, c)
+				}
+				eventually(t, func() bool { return r.sum("ferryman_connections", "idle") == float64(len(sockets)) }, "not all are idle")
+			}
+			inUse := func() int { r.forget(); return inUse() }
+			n := scaled(150)
+			open(20) // what is made once
+			empty := inUse()
+			open(n)
+			first := inUse() - empty
+			open(n)
+			second := inUse() - empty - first
+			t.Logf("%d bytes for each, then %d", first/n, second/n)
+			require.Less(t, (first+second)/(2*n), p.aim*5/4, "the aim is %d", p.aim)
+			require.Less(t, second, first*5/4, "they grow")
+		})
+	}
+}
+
+// inUse is what the process needs for what is alive, stacks included.
+func inUse() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+func serveOnceH2(t *testing.T, c *tls.Conn) {
+	fr := http2.NewFramer(c, c)
+	_, err := io.WriteString(c, http2.ClientPreface)
+	require.NoError(t, err)
+	h := &h2client{}
+	h.en = hpack.NewEncoder(&h.eb)
+	require.NoError(t, fr.WriteSettings())
+	require.NoError(t, fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: h.block(pseudo("GET", "/")...), EndStream: true, EndHeaders: true}))
+	for {
+		f, err := fr.ReadFrame()
+		require.NoError(t, err)
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				require.NoError(t, fr.WriteSettingsAck())
+			}
+		case *http2.DataFrame:
+			if f.StreamEnded() {
+				return
+			}
+		case *http2.GoAwayFrame:
+			require.Fail(t, fmt.Sprint(f))
+		}
+	}
+}
