@@ -1,3 +1,5 @@
+//go:build !race
+
 package conformance
 
 import (
@@ -13,6 +15,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
+// Not under the race detector, which needs stacks of its own size.
+//
 // TestCase263_IdleTLSConnectionsAreCheap measures some hundred connections in place of 50 000; that the
 // second half costs no more than the first is what lets one multiply. A client keeps nothing but its
 // socket once it has been served, so that what grows is the proxy's.

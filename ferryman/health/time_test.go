@@ -276,6 +276,7 @@ func TestChecker_SpreadAnewByAShorterInterval(t *testing.T) {
 	})
 }
 
+// Conformance case 227.
 func TestChecker_ChangedTimeoutHoldsFromTheNextCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbe("a:80")
