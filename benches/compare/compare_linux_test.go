@@ -47,3 +47,21 @@ func TestMeasured_ComparesAndLeavesNothingBehind(t *testing.T) {
 	require.Less(t, ferryman.Allocations.Median, 5.0)
 	require.Len(t, proc.Tree(os.Getpid()), 1, "processes are left")
 }
+
+func TestFair_MeasuresEachContenderBesideADownload(t *testing.T) {
+	o, err := parseOptions(false, []string{"--quick", "--contenders", "direct", "--pairs", "2", "--block", "200ms"}, os.Stderr)
+	require.NoError(t, err)
+	var rows, progress bytes.Buffer
+	if err := runFair(t.Context(), o, &rows, &progress); err != nil {
+		require.ErrorIs(t, err, errUnfair, progress.String()) // a busy machine may make it so
+	}
+	require.Regexp(t, `direct +p99 .* beside a download at 100 MiB/s: `, rows.String())
+	require.Regexp(t, `ferryman +p99 .* beside a download at 100 MiB/s: `, rows.String())
+}
+
+func TestDownloads_EndWithTheirContextAndTellWhatFailed(t *testing.T) {
+	require.ErrorContains(t, downloads(t.Context(), "http://127.0.0.1:1/", 0), "download: ")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, downloads(ctx, "http://127.0.0.1:1/", 0))
+}

@@ -4,6 +4,7 @@
 //	go run ./benches/compare --quick
 //	go run ./benches/compare --workloads small,tls
 //	go run ./benches/compare gate
+//	go run ./benches/compare fair
 //
 // It starts and ends everything itself, on loopback, and needs no root, though counting system calls
 // may need the right to trace. It does not tune the machine.
@@ -43,6 +44,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return 0
 		case "gate":
 			command, gate, args = runGate, true, args[1:]
+		case "fair":
+			command, args = runFair, args[1:]
 		}
 	}
 	o, err := parseOptions(gate, args, stderr)

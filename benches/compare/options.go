@@ -33,6 +33,7 @@ const usage = `compare measures ferryman beside other proxies, over one upstream
 
 usage: compare [flags]          everything: takes over an hour, see --workloads and --quick
        compare gate [flags]     the regression gate: exit status 1 if a rule is broken
+       compare fair [flags]     small requests beside a large download: exit status 1 if their p99 doubles
 
 `
 
