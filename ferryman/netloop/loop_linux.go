@@ -144,9 +144,10 @@ func (l *loop) wait() {
 		l.n = 0
 		// Through the runtime's poller: blocking in epoll_wait makes the scheduler take the
 		// processor away and give it back, which costs more than the extra wait in between.
-		if l.raw.Read(l.take) != nil { // the deadline
-			l.n, l.armed = 0, 0
+		if l.raw.Read(l.take) != nil { // the deadline, but what is there comes first
+			l.armed = 0
 			l.epoll.SetReadDeadline(time.Time{})
+			l.take(uintptr(l.epfd))
 		}
 	}
 	l.tick()
