@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -8,6 +9,14 @@ import (
 )
 
 const notNow = "HTTP/1.1 503 Not Now\r\nX-U: x\r\nContent-Length: 0\r\n\r\n"
+
+// gate holds a script back until it is opened, at the latest at the end of the test.
+func gate(t *testing.T) (opened chan struct{}, open func()) {
+	opened = make(chan struct{})
+	open = sync.OnceFunc(func() { close(opened) })
+	t.Cleanup(open)
+	return opened, open
+}
 
 // A 503 opens the circuit and leaves its connection in the pool, so that the probe takes a connection
 // that was used before and may have to be sent again.
@@ -21,9 +30,9 @@ func TestCase150_RetriedProbeStaysOneProbe(t *testing.T) {
 			require.Equal(t, 1, r.state(u))
 			pause(3 * time.Millisecond) // the cooldown is one
 			opened, probes, heads := r.transitions(u, "open"), r.transitions(u, "half_open"), len(u.started())
-			release := make(chan struct{})
+			released, release := gate(t)
 			u.play(takeAndLeave, func(c *uconn, q *message) bool {
-				<-release
+				<-released
 				if good {
 					return echo(c, q)
 				}
@@ -38,7 +47,7 @@ func TestCase150_RetriedProbeStaysOneProbe(t *testing.T) {
 			other := r.dial(t)
 			own(t, other.do(t, request{}), 503, "upstream unavailable")
 			other.close()
-			close(release)
+			release()
 			if good {
 				require.Equal(t, probe.nonce, c.want(t, "GET", 200).get("X-Nonce"))
 				require.Zero(t, r.state(u))
@@ -63,14 +72,14 @@ func TestCase217_RetryWhileOpenLeavesNoResult(t *testing.T) {
 				r := newRig(t, m, stayOpen)
 				u, c := r.U[1], r.dial(t)
 				require.Equal(t, 200, c.do(t, request{}).status)
-				release := make(chan struct{})
-				u.play(func(c *uconn, q *message) bool { <-release; return takeAndLeave(c, q) })
+				released, release := gate(t)
+				u.play(func(c *uconn, q *message) bool { <-released; return takeAndLeave(c, q) })
 				c.send(request{}.String())
 				require.Equal(t, u.started()[0].conn, u.awaitStarted(t, 2).conn, "on the pooled connection")
 				r.fail(t, "/", u)
 				require.Equal(t, 1, r.state(u))
 				u.play(second)
-				close(release)
+				release()
 				require.Contains(t, []int{200, 502, 503}, c.must(t, "GET").status)
 				require.Equal(t, 1, r.state(u), "a result from before the trip")
 				require.Equal(t, 1, r.transitions(u, "open"))

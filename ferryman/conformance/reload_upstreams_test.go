@@ -16,8 +16,8 @@ func TestCase241_ChangedAddress(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)
 		old, fresh := r.U[1], r.U[5]
-		release := make(chan struct{})
-		old.play(func(c *uconn, q *message) bool { <-release; return echo(c, q) })
+		released, release := gate(t)
+		old.play(func(c *uconn, q *message) bool { <-released; return echo(c, q) })
 		busy := r.dial(t)
 		busy.send(request{}.String())
 		atWork := old.awaitStarted(t, 1).conn
@@ -37,7 +37,7 @@ func TestCase241_ChangedAddress(t *testing.T) {
 			require.Fail(t, "a busy connection was cut")
 		default:
 		}
-		close(release)
+		release()
 		require.Equal(t, old.name, busy.want(t, "GET", 200).get("X-U"))
 		old.goneWithin(t, atWork, atOnce)
 		require.Len(t, old.started(), 2)
