@@ -119,7 +119,7 @@ func judgeAllDown(t *testing.T, report *result.Report) {
 		c := within(report, i, window{down, enough}, patience)
 		require.Zero(t, c.ok+c.bad, "target %d: %v", i, c)
 		require.Greater(t, c.refused, 2*ratePerRoute)
-		before := within(report, i, window{0, fault}, patience)
+		before := within(report, i, until(report, fault), patience)
 		require.LessOrEqual(t, c.slow, before.slow+weather, "target %d: refusals take over %v: before %v, now %v", i, patience, before, c)
 	}
 }

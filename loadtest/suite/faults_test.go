@@ -87,7 +87,7 @@ func judgeFault(t *testing.T, report *result.Report, recovery time.Duration) {
 		at[name], err = markAt(report, name)
 		require.NoError(t, err)
 	}
-	before := within(report, 0, window{0, at["fault"]}, patience)
+	before := within(report, 0, until(report, at["fault"]), patience)
 	require.Zero(t, before.bad+before.refused, "before any fault: %v", before)
 	open := window{0, at["heal"]}
 	open.from = at["fault"] + failover(report, 0, at["fault"]).Seconds()
@@ -120,7 +120,7 @@ func judgeOthers(t *testing.T, report *result.Report, fault float64) {
 	t.Helper()
 	for i := 1; i < len(report.Targets); i++ {
 		require.Zero(t, report.Targets[i].Errors(), "%s: %v", report.Targets[i].Name, report.Targets[i].Classes)
-		before := within(report, i, window{0, fault}, patience)
+		before := within(report, i, until(report, fault), patience)
 		after := within(report, i, window{fault, -1}, patience)
 		require.LessOrEqual(t, after.slow, before.slow+weather, "%s: before %v, after %v", report.Targets[i].Name, before, after)
 	}

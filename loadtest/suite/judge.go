@@ -67,6 +67,13 @@ func markAt(r *result.Report, name string) (float64, error) {
 	return 0, fmt.Errorf("the report has no mark %q", name)
 }
 
+// until is the part of a run before a mark. What was due a moment earlier may have been sent, or answered, only
+// after it: as late as the generator ever was, and as long as an answer may take.
+func until(r *result.Report, mark float64) window {
+	late := time.Duration(r.SendLag.MaxUS)*time.Microsecond + 50*time.Millisecond
+	return window{0, mark - late.Seconds()}
+}
+
 // failover is how long after the fault the last bad request was due; zero if none was.
 func failover(r *result.Report, target int, fault float64) time.Duration {
 	last := r.Targets[target].LastBadS

@@ -28,6 +28,12 @@ func TestWithin_CountsOnlyWholeBuckets(t *testing.T) {
 	require.Equal(t, counts{}, within(r, 0, window{9, 10}, time.Second))
 }
 
+func TestUntil_LeavesOutWhatMayHaveBeenOutAtTheMark(t *testing.T) {
+	r := sampleReport()
+	r.SendLag.MaxUS = 100_000
+	require.InDelta(t, 2.85, until(r, 3).to, 1e-9)
+}
+
 func TestFailover_IsTheLastBadRequestAfterTheFault(t *testing.T) {
 	r := sampleReport()
 	at, err := markAt(r, "fault")

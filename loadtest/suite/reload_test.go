@@ -134,8 +134,7 @@ func judgeDrain(t *testing.T, report *result.Report) {
 	t.Helper()
 	term, err := markAt(report, "term")
 	require.NoError(t, err)
-	// Those that were due a moment before the mark may not have been sent yet when the signal came.
-	before := within(report, 0, window{0, term - 0.05}, patience)
+	before := within(report, 0, until(report, term), patience)
 	require.Zero(t, before.bad+before.refused, "%v", before)
 	require.Greater(t, before.ok, 3*100)
 	for _, class := range []string{"truncated", "malformed", "wrong_body", "status"} {

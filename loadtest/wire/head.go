@@ -222,10 +222,10 @@ func decimal(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// chunkSize reads the hexadecimal size before an extension.
+// chunkSize reads the hexadecimal size before an extension. Whitespace between them is for receivers to take
+// and for senders never to make (RFC 9112 section 7.1.1, BWS), and a load tester is here to notice.
 func chunkSize(line []byte) (size int64, err error) {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
-	digits = bytes.TrimRight(digits, " \t")
 	if len(digits) == 0 || len(digits) > 15 {
 		return 0, malformed("bad chunk size")
 	}
