@@ -18,6 +18,9 @@ const (
 	// politeness is for how long a loop that never has to wait keeps its processor before
 	// other goroutines get a chance.
 	politeness = time.Millisecond
+	// rushGap is the time between two turns up to which a loop waits in the kernel itself, on its
+	// processor, for as long at most: parking costs several system calls and wakes another thread.
+	rushGap = time.Millisecond
 )
 
 // loop is an event loop: a goroutine that turns events of an epoll set into ready strands and
@@ -40,6 +43,7 @@ type loop struct {
 	n      int                // events taken in this turn
 	take   func(uintptr) bool // fills events; made once
 	waited bool               // take has found nothing, so the loop waited
+	inRush bool               // the last turn came soon after the one before
 	polite int64              // when the loop last waited, or let other goroutines run
 
 	slots    []slot
@@ -84,7 +88,7 @@ func newLoop(e *loopEngine, index int) (*loop, error) {
 		return nil, err
 	}
 	l.take = func(fd uintptr) bool {
-		l.n = epollWait(int(fd), l.events[:])
+		l.n = epollWait(int(fd), l.events[:], 0)
 		l.waited = l.waited || l.n == 0
 		return l.n > 0
 	}
@@ -136,27 +140,35 @@ func (l *loop) wait() {
 	if len(l.ready) > 0 {
 		l.take(uintptr(l.epfd))
 		l.waited = false
-	} else {
+	} else if !l.inRush || !l.rush() {
 		if l.sweepAt != 0 && (l.armed == 0 || l.sweepAt < l.armed) {
 			l.armed = l.sweepAt
 			l.epoll.SetReadDeadline(l.base.Add(time.Duration(l.armed)))
 		}
 		l.n = 0
-		// Through the runtime's poller: blocking in epoll_wait makes the scheduler take the
-		// processor away and give it back, which costs more than the extra wait in between.
+		// Through the runtime's poller: telling the scheduler of a call that blocks makes it take
+		// the processor away and give it back, which costs more than the extra wait in between.
 		if l.raw.Read(l.take) != nil { // the deadline, but what is there comes first
 			l.armed = 0
 			l.epoll.SetReadDeadline(time.Time{})
 			l.take(uintptr(l.epfd))
 		}
 	}
+	before := l.at
 	l.tick()
+	l.inRush = l.at-before < int64(rushGap)
 	if l.waited {
 		l.waited, l.polite = false, l.at
 	} else if l.at-l.polite > int64(politeness) {
 		l.polite = l.at
 		runtime.Gosched()
 	}
+}
+
+// rush waits for events that are likely to come soon. It returns false if none came.
+func (l *loop) rush() bool {
+	l.n = epollWait(l.epfd, l.events[:], uintptr(rushGap/time.Millisecond))
+	return l.n > 0
 }
 
 // add gives c a slot and has epoll watch its descriptor.

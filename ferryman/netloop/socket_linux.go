@@ -68,10 +68,11 @@ func sockName(fd int, at *unix.RawSockaddrAny) {
 	syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(at)), uintptr(unsafe.Pointer(&size)))
 }
 
-// epollWait returns at once, with the number of events there are.
-func epollWait(fd int, events []unix.EpollEvent) int {
+// epollWait waits for events, for so many milliseconds at most, and returns their number. It keeps the
+// processor from the scheduler meanwhile; a signal, such as that of a preemption, ends it (signal(7)).
+func epollWait(fd int, events []unix.EpollEvent, limit uintptr) int {
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd),
-		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), limit, 0, 0)
 	if e != 0 {
 		return 0
 	}
