@@ -130,7 +130,10 @@ func downloads(ctx context.Context, url string, pace float64) error {
 			read += n
 			if pace > 0 {
 				due := begun.Add(time.Duration(float64(read) / (pace * (1 << 20)) * float64(time.Second)))
-				time.Sleep(time.Until(due))
+				select {
+				case <-time.After(time.Until(due)):
+				case <-ctx.Done():
+				}
 			}
 		}
 		a.Body.Close()

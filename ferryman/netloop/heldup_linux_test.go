@@ -28,7 +28,7 @@ func TestHeldUp_InputThatCameInTimeIsRead(t *testing.T) {
 		on(t, s.ex, func() {}) // the reader waits by now
 		on(t, s.ex, func() {
 			client.Write([]byte("in time"))
-			time.Sleep(holdUp)
+			time.Sleep(holdUp) //nolint:forbidigo // it is what holds the loop up
 		})
 		require.Equal(t, outcome{7, nil}, receive(t, got, "a read"))
 	}
@@ -53,7 +53,7 @@ func TestHeldUp_AConnectThatSucceededInTimeIsOne(t *testing.T) {
 				}
 				dialled <- err
 			})
-			ex.Go(func() { time.Sleep(holdUp) })
+			ex.Go(func() { time.Sleep(holdUp) }) //nolint:forbidigo // it is what holds the loop up
 		})
 		require.NoError(t, receive(t, dialled, "a dial"))
 	}

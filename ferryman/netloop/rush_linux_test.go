@@ -36,7 +36,7 @@ func TestRush_HoldsUpNeitherCollectionsNorTimers(t *testing.T) {
 	for range 2 * runtime.GOMAXPROCS(0) {
 		go ask(dial(t, addr), stop)
 	}
-	for name, f := range map[string]func(){"a collection": runtime.GC, "a timer": func() { time.Sleep(100 * time.Microsecond) }} {
+	for name, f := range map[string]func(){"a collection": runtime.GC, "a timer": func() { <-time.After(100 * time.Microsecond) }} {
 		took := make([]time.Duration, 101)
 		for i := range took {
 			begun := time.Now()
