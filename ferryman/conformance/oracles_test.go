@@ -94,7 +94,7 @@ func (r *rig) finish() {
 	}
 	r.shutdown(t)
 	for _, u := range r.U[1:] {
-		u.close()
+		assert.True(t, u.end(), "%s: a script does not end", u.name)
 	}
 	for _, u := range r.U[1:] {
 		u.nothingSmuggled(t)

@@ -114,8 +114,8 @@ func TestCase139And140_ResponseIsNotHeldBack(t *testing.T) {
 }
 
 // bufferMax bounds what may sit between two ends of which one does not read: the proxy's buffers and
-// those of the kernel, which the rig keeps small at its own ends.
-const bufferMax = 24 << 20
+// those of the kernel, which the rig keeps small at its own ends; the proxy's may grow to 32 MiB (tcp_rmem).
+const bufferMax = 64 << 20
 
 func TestCase141_ReaderThatStallsHoldsTheUpstreamBack(t *testing.T) {
 	const offered = 1 << 30

@@ -364,12 +364,25 @@ func (u *upstream) goneWithin(t testing.TB, id int, d time.Duration) {
 	}
 }
 
-func (u *upstream) close() {
+func (u *upstream) close() { u.end() }
+
+// end is close. It returns false if a script does not end, as one does that waits for a test which has failed.
+func (u *upstream) end() bool {
 	_ = u.ln.Close()
 	for _, c := range u.connections() {
 		_ = c.conn.Close()
 	}
-	u.strands.Wait()
+	ended := make(chan struct{})
+	go func() {
+		u.strands.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(patience):
+		return false
+	}
 }
 
 // closedPort is an address that refuses: bound, so that nobody else gets it, but not listening.
