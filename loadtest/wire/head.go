@@ -225,7 +225,10 @@ func decimal(b []byte) (n int64, ok bool) {
 // chunkSize reads the hexadecimal size before an extension. Whitespace between them is for receivers to take
 // and for senders never to make (RFC 9112 section 7.1.1, BWS), and a load tester is here to notice.
 func chunkSize(line []byte) (size int64, err error) {
-	digits, _, _ := bytes.Cut(line, []byte(";"))
+	digits, extension, _ := bytes.Cut(line, []byte(";"))
+	if bytes.IndexByte(extension, '\r') >= 0 {
+		return 0, malformed("bare CR in a chunk's extension")
+	}
 	if len(digits) == 0 || len(digits) > 15 {
 		return 0, malformed("bad chunk size")
 	}
