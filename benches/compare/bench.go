@@ -109,16 +109,22 @@ func (b *bench) close() {
 	}
 }
 
+// lineUp asks the upstream for the right answer and starts everybody. stop must be called, also after an error.
+func (b *bench) lineUp(ctx context.Context, w workload) (*field, error) {
+	f := &field{bench: b, w: w, absent: map[string]string{}}
+	var err error
+	if f.want, err = b.upstream.Get(ctx, w.method, w.path, w.body); err != nil {
+		return f, fmt.Errorf("the upstream itself: %w", err)
+	}
+	return f, f.start(ctx)
+}
+
 // workload measures one workload under all loads. An error is for the end of the whole comparison:
 // a contender that cannot take part is in the report.
 func (b *bench) workload(ctx context.Context, w workload) error {
-	want, err := b.upstream.Get(ctx, w.method, w.path, w.body)
-	if err != nil {
-		return fmt.Errorf("the upstream itself: %w", err)
-	}
-	f := &field{bench: b, w: w, want: want, absent: map[string]string{}}
+	f, err := b.lineUp(ctx, w)
 	defer f.stop()
-	if err := f.start(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	if f.reference() == nil {

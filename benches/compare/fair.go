@@ -38,14 +38,9 @@ func runFair(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w := workloads()[0]
-	want, err := b.upstream.Get(ctx, w.method, w.path, w.body)
-	if err != nil {
-		return fmt.Errorf("the upstream itself: %w", err)
-	}
-	f := &field{bench: b, w: w, want: want, absent: map[string]string{}}
+	f, err := b.lineUp(ctx, workloads()[0])
 	defer f.stop()
-	if err := f.start(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	beside := map[string]float64{} // the p99 at the first pace
