@@ -47,6 +47,7 @@ func (s *Scanner) head(p []byte) (n int, err error) {
 // framing collects what the fields say about the body's length (RFC 9112 section 6.3).
 type framing struct {
 	length     int64 // -1: no Content-Length
+	digits     int   // of the length: it may be repeated, as it was
 	chunked    bool
 	closes     bool
 	keepsAlive bool
@@ -126,9 +127,10 @@ func (f *framing) read(name, value []byte) error {
 	switch {
 	case named(name, lengthName):
 		n, ok := decimal(value)
-		if !ok || (f.length >= 0 && f.length != n) {
+		if !ok || f.length >= 0 && (f.length != n || f.digits != len(value)) {
 			return malformed("bad Content-Length")
 		}
+		f.digits = len(value)
 		f.length = n
 	case named(name, codingName):
 		if f.chunked || !bytes.EqualFold(value, chunkedValue) {
