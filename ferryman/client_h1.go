@@ -31,12 +31,29 @@ type clientH1 struct {
 func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
 	c := &clientH1{p: p, ex: ex, raw: raw, conn: conn, entry: entry, origin: originOf(raw, conn)}
 	c.in.Reset(awaiter(raw, conn))
-	defer p.clients.remove(entry)
+	c.serve()
+}
+
+func (c *clientH1) serve() {
+	defer c.p.clients.remove(c.entry)
 	if handedOver := c.loop(); handedOver {
 		return
 	}
 	c.in.Release()
-	conn.Close()
+	c.conn.Close()
+}
+
+// goOn serves a connection that comes from another executor, from where that one has left off.
+func (c *clientH1) goOn(ex netloop.Executor, raw netloop.Conn) {
+	c.ex, c.raw, c.conn = ex, raw, raw
+	c.in.Follow(raw)
+	c.entry = &client{close: raw.Abort, cut: raw.Abort}
+	if !c.p.clients.add(c.entry, 0) { // a drain has begun
+		c.in.Release()
+		raw.Close()
+		return
+	}
+	c.serve()
 }
 
 // awaiter is a connection as the codec reads it. Above TLS nobody can tell what is readable.
@@ -51,7 +68,7 @@ type unawaited struct{ net.Conn }
 
 func (unawaited) Await() error { return nil }
 
-// loop returns true where the connection went on as HTTP/2.
+// loop returns true where the connection went on as HTTP/2, or on another executor.
 func (c *clientH1) loop() (handedOver bool) {
 	for c.awaitRequest() {
 		e := c.p.borrow()
@@ -74,6 +91,11 @@ func (c *clientH1) loop() (handedOver bool) {
 		c.entry.state.Store(clientIdle)
 		if c.p.clients.draining.Load() {
 			return false
+		}
+		if to := c.ex.Relief(); to != nil {
+			c.p.clients.remove(c.entry)
+			c.raw.MoveTo(to, c.goOn)
+			return true
 		}
 	}
 	return false

@@ -47,11 +47,17 @@ func startTLS(t testing.TB) (addr string, cert *Certificate, certFile, keyFile s
 	require.NoError(t, err)
 	p, err := New(testConfig(map[string]string{"/": startUpstream(t, answering(hello))}), Options{})
 	require.NoError(t, err)
+	t.Cleanup(func() { p.Close() })
+	return serveTLS(t, p, cert), cert, certFile, keyFile
+}
+
+// serveTLS has p serve TLS as well, until it closes.
+func serveTLS(t testing.TB, p *Proxy, cert *Certificate) (addr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	go p.ServeTLS(l, cert)
-	t.Cleanup(func() { p.Close() })
-	return l.Addr().String(), cert, certFile, keyFile
+	return l.Addr().String()
 }
 
 // nameAt is the name in the certificate that a new handshake gets.

@@ -108,15 +108,23 @@ func (a *acceptor) pause() {
 	a.src.SetReadDeadline(time.Time{})
 }
 
-// place gives a new connection to the loop that has the fewest.
+// place gives a new connection to the loop at work that has the fewest.
 func (a *acceptor) place(fd int, from netip.AddrPort) {
 	l := a.l.e.leastLoaded(a.l)
-	l.accepted.Add(1)
 	c := &loopConn{l: l, fd: fd, client: true, peer: from}
 	if l == a.l {
+		l.accepted.Add(1)
 		l.adopt(c, a.handle)
-	} else if !l.post(func() { l.adopt(c, a.handle) }) {
-		unix.Close(fd)
+		return
+	}
+	l.receive(c, a.handle)
+}
+
+// receive takes over a connection that is on no loop's hands. It may be called by any goroutine.
+func (l *loop) receive(c *loopConn, handle func(Executor, Conn)) {
+	l.accepted.Add(1)
+	if !l.post(func() { l.adopt(c, handle) }) {
+		unix.Close(c.fd)
 	}
 }
 

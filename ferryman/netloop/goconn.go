@@ -144,6 +144,11 @@ func (c *goConn) Reset() error {
 	return c.Close()
 }
 
+// MoveTo starts another strand: there is no other executor.
+func (c *goConn) MoveTo(_ Executor, handle func(Executor, Conn)) {
+	c.g.start(c, func() { handle(c.g, c) })
+}
+
 func (c *goConn) Detach() (net.Conn, error) {
 	if c.aborted.Load() {
 		return nil, net.ErrClosed

@@ -110,6 +110,9 @@ func (g *GoroutineEngine) Post(f func()) {
 	}
 }
 
+// Relief implements Executor: the runtime spreads goroutines by itself.
+func (g *GoroutineEngine) Relief() Executor { return nil }
+
 // NewGate implements Executor.
 func (g *GoroutineEngine) NewGate() Gate { return &goGate{open: make(chan struct{})} }
 

@@ -47,12 +47,14 @@ type loop struct {
 	polite int64              // when the loop last waited, or let other goroutines run
 
 	slots    []slot
-	vacant   int32        // first of the list of free slots, 0 if there is none
-	sweepAt  int64        // no deadline needs attention earlier; 0: none at all
-	sweptAt  int64        // the last sweep
-	armed    int64        // the deadline of epoll's file, 0 if it has none
-	accepted atomic.Int32 // accepted connections here or on their way: counted by whoever accepts
+	vacant   int32 // first of the list of free slots, 0 if there is none
+	sweepAt  int64 // no deadline needs attention earlier; 0: none at all
+	sweptAt  int64 // the last sweep
+	armed    int64 // the deadline of epoll's file, 0 if it has none
 	closing  bool
+	rest     rest
+	accepted atomic.Int32 // accepted connections here or on their way: counted by whoever accepts
+	surplus  atomic.Int32 // how many of them other loops should have
 }
 
 // slot is a connection's place in its loop. They are kept together for the sweep. There are as
@@ -68,6 +70,7 @@ func newLoop(e *loopEngine, index int) (*loop, error) {
 	l := &loop{e: e, index: index, slots: make([]slot, 1)}
 	l.scheduler.o = &e.o
 	l.base = time.Now()
+	l.rest.base = l.base
 	l.tick()
 	var err error
 	if l.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -140,7 +143,27 @@ func (l *loop) wait() {
 	if len(l.ready) > 0 {
 		l.take(uintptr(l.epfd))
 		l.waited = false
-	} else if !l.inRush || !l.rush() {
+		l.tick()
+	} else {
+		l.tick()
+		l.rest.begin(l.at)
+		l.await()
+		begun := l.at
+		l.tick()
+		l.inRush = l.at-begun < int64(rushGap)
+		l.rest.end(begun, l.at)
+	}
+	if l.waited {
+		l.waited, l.polite = false, l.at
+	} else if l.at-l.polite > int64(politeness) {
+		l.polite = l.at
+		runtime.Gosched()
+	}
+}
+
+// await waits for events.
+func (l *loop) await() {
+	if !l.inRush || !l.rush() {
 		if l.sweepAt != 0 && (l.armed == 0 || l.sweepAt < l.armed) {
 			l.armed = l.sweepAt
 			l.epoll.SetReadDeadline(l.base.Add(time.Duration(l.armed)))
@@ -153,15 +176,6 @@ func (l *loop) wait() {
 			l.epoll.SetReadDeadline(time.Time{})
 			l.take(uintptr(l.epfd))
 		}
-	}
-	before := l.at
-	l.tick()
-	l.inRush = l.at-before < int64(rushGap)
-	if l.waited {
-		l.waited, l.polite = false, l.at
-	} else if l.at-l.polite > int64(politeness) {
-		l.polite = l.at
-		runtime.Gosched()
 	}
 }
 

@@ -223,6 +223,15 @@ func (c *loopConn) Reset() error {
 	return c.Close()
 }
 
+// MoveTo needs no look at what has arrived meanwhile: the other loop's set reports it anew.
+func (c *loopConn) MoveTo(to Executor, handle func(Executor, Conn)) {
+	unix.EpollCtl(c.l.epfd, unix.EPOLL_CTL_DEL, c.fd, nil)
+	l := to.(*loop)
+	moved := &loopConn{l: l, client: c.client, urgent: c.urgent, peer: c.peer, local: c.local, remote: c.remote}
+	moved.fd = c.unhook()
+	l.receive(moved, handle)
+}
+
 func (c *loopConn) Detach() (net.Conn, error) {
 	if err := c.usable(0); err != nil {
 		return nil, err

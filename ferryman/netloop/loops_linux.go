@@ -18,6 +18,7 @@ type loopEngine struct {
 	ctx    context.Context // ends with Close, and with it every Dial by name
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
+	crew   crew
 
 	mu      sync.Mutex // guards what follows
 	serving map[*acceptor]struct{}
@@ -42,6 +43,10 @@ func Loops(o Options) (Engine, error) {
 		e.loops = append(e.loops, l)
 		e.ended.Add(1)
 		go l.run()
+	}
+	if e.work(1); n > 1 {
+		e.ended.Add(1)
+		go e.scale()
 	}
 	return e, nil
 }
@@ -103,16 +108,4 @@ func (e *loopEngine) Close() error {
 	}
 	e.ended.Wait()
 	return nil
-}
-
-// leastLoaded returns the loop with the fewest accepted connections, which is mine unless
-// another has fewer.
-func (e *loopEngine) leastLoaded(mine *loop) *loop {
-	best, fewest := mine, mine.accepted.Load()
-	for _, l := range e.loops {
-		if n := l.accepted.Load(); n < fewest {
-			best, fewest = l, n
-		}
-	}
-	return best
 }

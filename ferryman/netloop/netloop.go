@@ -58,6 +58,11 @@ type Conn interface {
 	// CloseWrite ends the sending side (FIN) and leaves the other open.
 	CloseWrite() error
 
+	// MoveTo has handle go on with the connection, as a strand of an executor that Relief has
+	// returned. Bytes that were not read are read there. No strand may be waiting for it, and the
+	// Conn itself must not be used afterwards, Close included.
+	MoveTo(to Executor, handle func(Executor, Conn))
+
 	// Detach takes the connection away from its executor and returns it as a plain one that any
 	// goroutine may use. The Conn itself must not be used afterwards, Close included.
 	Detach() (net.Conn, error)
@@ -80,6 +85,10 @@ type Executor interface {
 	// Dial connects to a TCP "host:port" within timeout; 0 or less is no limit but the
 	// system's. Names are resolved off the executor. Errors are those of net.Dialer.
 	Dial(addr string, timeout time.Duration) (Conn, error)
+
+	// Relief returns another executor of the engine, one that should take over an accepted
+	// connection of this one, or nil. It costs next to nothing.
+	Relief() Executor
 
 	// Now is the time (with its monotonic reading), at most a few milliseconds old.
 	Now() time.Time

@@ -244,12 +244,12 @@ func TestFairness_AStrandThatNeverBlocksLetsOthersRun(t *testing.T) {
 	}
 }
 
-func TestServe_SpreadsConnectionsEvenly(t *testing.T) {
-	all := engines(t, netloop.Options{Loops: 3})
-	if all["loops"] == nil {
+func TestServe_SpreadsConnectionsEvenlyOverTheLoopsAtWork(t *testing.T) {
+	e, work := scaled(t, 3)
+	if e == nil {
 		return // one executor, nothing to spread
 	}
-	e := all["loops"]
+	work(3)
 	conns := make(chan side, 1)
 	addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) { conns <- side{ex, c} })
 	per := make(map[int][]side)
