@@ -222,7 +222,11 @@ func (c *clientH1) Read(p []byte) (int, error) {
 	if !c.body.Started() {
 		c.limitPause()
 	}
-	return c.body.Read(p)
+	n, err := c.body.Read(p)
+	if c.body.Done() {
+		c.in.Trim()
+	}
+	return n, err
 }
 
 func (c *clientH1) limitPause() {

@@ -146,6 +146,13 @@ func (s *snapshot) trusts(peer netip.Addr) bool {
 	return false
 }
 
+// appendHead is for one time only: the buffer that the head was read into is given back.
+func (c *clientH1) appendHead(dst []byte, e *exchange) []byte {
+	dst = c.origin.appendHead(dst, e)
+	c.in.Trim()
+	return dst
+}
+
 // reply sends an answer of ferryman's own, and announces the close where the connection is in
 // doubt: after anything but a plain refusal, and where a body was not read.
 func (c *clientH1) reply(f *fault, retryAfter time.Duration) {

@@ -48,20 +48,15 @@ func (e *exchange) relay() {
 	e.giveBack()
 }
 
-// stream moves the body. It waits without a buffer.
+// stream moves the body. What is there goes out in one piece, as far as a buffer takes it; before it
+// waits for more it has sent what it had, and holds no buffer.
 func (e *exchange) stream() error {
-	idle := e.snap.config.BodyIdleTimeout
-	for limited := true; !e.down.Done(); {
-		if !e.down.Started() {
+	for !e.down.Done() {
+		if !e.down.Started() && e.up.SeemsQuiet() {
 			if err := e.client.flush(); err != nil {
 				return err
 			}
-			if idle > 0 {
-				e.up.SetReadDeadline(e.ex.Now().Add(idle))
-			} else if limited {
-				e.up.SetReadDeadline(time.Time{}) // the header timeout is over
-				limited = false
-			}
+			e.limitPause()
 			if err := e.down.Await(); err != nil {
 				return err
 			}
@@ -69,6 +64,9 @@ func (e *exchange) stream() error {
 		room, err := e.client.room()
 		if err != nil {
 			return err
+		}
+		if !e.down.Started() {
+			e.limitPause()
 		}
 		n, err := e.down.Read(room)
 		if err := e.client.commit(n); err != nil {
@@ -79,6 +77,11 @@ func (e *exchange) stream() error {
 		}
 	}
 	return e.client.end(e.down.Trailer())
+}
+
+// limitPause limits how long the upstream may pause within the body. The header timeout is over.
+func (e *exchange) limitPause() {
+	e.up.SetReadDeadline(deadline(e.ex, e.snap.config.BodyIdleTimeout))
 }
 
 // abandon ends a response that cannot be completed. The verdict was given with the head.

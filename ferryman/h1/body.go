@@ -63,11 +63,8 @@ type Body struct {
 
 // Reset makes b the body that follows a head with this framing.
 func (b *Body) Reset(in *Reader, f Framing, length int64) {
-	chunks := chunked{trailer: b.chunks.trailer[:0], fields: b.chunks.fields}
-	if cap(chunks.trailer) > smallBuffer { // rare, and not worth keeping
-		chunks.trailer = nil
-	}
-	*b = Body{in: in, framing: f, left: length, chunks: chunks}
+	b.in, b.framing, b.left, b.err = in, f, length, nil
+	b.chunks.reset()
 	if f == None || f == Length && length == 0 {
 		b.err = io.EOF
 	}
@@ -114,8 +111,17 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 }
 
+// readLength asks for one byte more than there should be: a read that is not filled tells a Source
+// that it has nothing left.
 func (b *Body) readLength(p []byte) (int, error) {
-	n, err := b.in.read(p[:min(int64(len(p)), b.left)])
+	if int64(len(p)) > b.left {
+		p = p[:b.left+1]
+	}
+	n, err := b.in.read(p)
+	if int64(n) > b.left {
+		b.in.unreadAfter(p[b.left:n])
+		n = int(b.left)
+	}
 	if b.left -= int64(n); b.left == 0 {
 		b.err = io.EOF
 	} else if err != nil {

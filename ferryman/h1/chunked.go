@@ -15,6 +15,15 @@ type chunked struct {
 	err     error
 }
 
+// reset keeps memory. It sets field by field: a literal would stand on every caller's stack.
+func (c *chunked) reset() {
+	c.state, c.digits, c.size, c.ext, c.err = chunkSize, 0, 0, 0, nil
+	c.trailer = c.trailer[:0]
+	if cap(c.trailer) > smallBuffer { // rare, and not worth keeping
+		c.trailer = nil
+	}
+}
+
 type chunkState uint8
 
 const (
