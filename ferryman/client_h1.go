@@ -30,7 +30,7 @@ type clientH1 struct {
 // serveH1 serves the requests of one connection, one after another, until either side ends it.
 func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
 	c := &clientH1{p: p, ex: ex, raw: raw, conn: conn, entry: entry, origin: originOf(raw, conn)}
-	c.in.Reset(awaiter(raw, conn))
+	c.in.Reset(awaiter(conn))
 	defer p.clients.remove(entry)
 	if handedOver := c.loop(); handedOver {
 		return
@@ -39,10 +39,10 @@ func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, en
 	conn.Close()
 }
 
-// awaiter is a connection as the codec reads it. Above TLS nobody can tell what is readable.
-func awaiter(raw netloop.Conn, conn net.Conn) h1.Source {
-	if conn == net.Conn(raw) {
-		return raw
+// awaiter is a connection as the codec reads it. A tls.Conn cannot tell what is readable.
+func awaiter(conn net.Conn) h1.Source {
+	if s, ok := conn.(h1.Source); ok {
+		return s
 	}
 	return unawaited{conn}
 }
