@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/config"
 )
 
 // writePair writes a fresh self-signed pair for a name.
@@ -35,6 +37,26 @@ func writePair(t testing.TB, certFile, keyFile, name string) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o644))
 	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
+}
+
+// startTLSProxy is startProxy over TLS.
+func startTLSProxy(t testing.TB, engine string, c config.Config) (p *Proxy, addr string) {
+	t.Helper()
+	certFile, keyFile := filepath.Join(t.TempDir(), "c.pem"), filepath.Join(t.TempDir(), "k.pem")
+	writePair(t, certFile, keyFile, "one")
+	cert, err := LoadCertificate(certFile, keyFile)
+	require.NoError(t, err)
+	p, err = New(c, Options{Engine: engine})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- p.ServeTLS(l, cert) }()
+	t.Cleanup(func() {
+		require.NoError(t, p.Close())
+		require.NoError(t, <-served)
+	})
+	return p, l.Addr().String()
 }
 
 // startTLS serves a proxy over TLS and returns its address and certificate.

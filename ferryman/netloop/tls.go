@@ -179,8 +179,10 @@ func (c *tlsConn) flush() (sent int, err error) {
 // lateWrite is the deadline of a Write that has passed.
 type lateWrite struct{ taken bool }
 
-func (lateWrite) Error() string { return os.ErrDeadlineExceeded.Error() }
-func (lateWrite) Unwrap() error { return os.ErrDeadlineExceeded }
+func (lateWrite) Error() string   { return os.ErrDeadlineExceeded.Error() }
+func (lateWrite) Unwrap() error   { return os.ErrDeadlineExceeded }
+func (lateWrite) Timeout() bool   { return true }
+func (lateWrite) Temporary() bool { return true }
 
 // Taken reports whether the peer took anything during that Write.
 func (l lateWrite) Taken() bool { return l.taken }
