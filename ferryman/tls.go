@@ -122,7 +122,7 @@ func (c *Certificate) config() *tls.Config {
 func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 	config := cert.config()
 	_, tcp := l.(*net.TCPListener)
-	onLoops := tcp && p.plain != netloop.Engine(p.goroutines)
+	onLoops := tcp && p.engine != netloop.Engine(p.goroutines)
 	return p.serve(p.goroutines, l, func(ex netloop.Executor, raw netloop.Conn) {
 		entry := &client{close: raw.Abort, cut: raw.Abort}
 		if !p.clients.add(entry, p.maxConnections()) {
@@ -158,7 +158,7 @@ func (p *Proxy) moveToLoop(ex netloop.Executor, raw netloop.Conn, conn *netloop.
 		raw.Close()
 		return
 	}
-	err = p.plain.Take(plain, func(ex netloop.Executor, raw netloop.Conn) {
+	err = p.engine.Take(plain, func(ex netloop.Executor, raw netloop.Conn) {
 		moved := &client{close: raw.Abort, cut: raw.Abort}
 		added := p.clients.add(moved, 0) // the old entry stood for the same connection
 		p.clients.remove(entry)

@@ -89,8 +89,7 @@ func (e *loopEngine) Serve(nl net.Listener, handle func(Executor, Conn)) error {
 	}
 }
 
-// Take implements Engine for a *net.TCPConn; other connections are an error. It waits for a loop, so
-// no strand of one may call it.
+// Take implements Engine for a *net.TCPConn; other connections are an error. It waits for a loop.
 func (e *loopEngine) Take(nc net.Conn, handle func(Executor, Conn)) error {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {

@@ -108,7 +108,8 @@ type Engine interface {
 	Serve(l net.Listener, handle func(Executor, Conn)) error
 
 	// Take starts handle as a strand for a connection that exists already. If it returns nil, nc is
-	// used up; otherwise nc is still the caller's, and usable.
+	// used up; otherwise nc is still the caller's, and usable. A strand of an event loop must not
+	// call it.
 	Take(nc net.Conn, handle func(Executor, Conn)) error
 
 	// Executors is the highest Index that a strand of this engine can see, plus one.
