@@ -30,7 +30,7 @@ type clientH1 struct {
 // serveH1 serves the requests of one connection, one after another, until either side ends it.
 func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
 	c := &clientH1{p: p, ex: ex, raw: raw, conn: conn, entry: entry, origin: originOf(raw, conn)}
-	c.in.Reset(awaiter(raw, conn))
+	c.in.Reset(awaiter(conn))
 	c.serve()
 }
 
@@ -44,22 +44,22 @@ func (c *clientH1) serve() {
 }
 
 // goOn serves a connection that comes from another executor, from where that one has left off.
-func (c *clientH1) goOn(ex netloop.Executor, raw netloop.Conn) {
-	c.ex, c.raw, c.conn = ex, raw, raw
-	c.in.Follow(raw)
-	c.entry = &client{close: raw.Abort, cut: raw.Abort}
+func (c *clientH1) goOn(ex netloop.Executor, conn netloop.Conn) {
+	c.ex, c.raw, c.conn = ex, conn, conn
+	c.in.Follow(conn)
+	c.entry = &client{close: conn.Abort, cut: conn.Abort}
 	if !c.p.clients.add(c.entry, 0) { // a drain has begun
 		c.in.Release()
-		raw.Close()
+		conn.Close()
 		return
 	}
 	c.serve()
 }
 
-// awaiter is a connection as the codec reads it. Above TLS nobody can tell what is readable.
-func awaiter(raw netloop.Conn, conn net.Conn) h1.Source {
-	if conn == net.Conn(raw) {
-		return raw
+// awaiter is a connection as the codec reads it. A tls.Conn cannot tell what is readable.
+func awaiter(conn net.Conn) h1.Source {
+	if s, ok := conn.(h1.Source); ok {
+		return s
 	}
 	return unawaited{conn}
 }
@@ -94,7 +94,7 @@ func (c *clientH1) loop() (handedOver bool) {
 		}
 		if to := c.ex.Relief(); to != nil {
 			c.p.clients.remove(c.entry)
-			c.raw.MoveTo(to, c.goOn)
+			c.conn.(netloop.Conn).MoveTo(to, c.goOn)
 			return true
 		}
 	}

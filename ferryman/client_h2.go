@@ -66,7 +66,7 @@ func newClientH2(p *Proxy, ex netloop.Executor, raw netloop.Conn, conn net.Conn)
 		streams: make(map[uint32]*streamH2), idle: ex.Now(), received: flow{left: connWindow}}
 	c.room.L, c.credit.L = &c.mu, &c.mu
 	c.window, c.initial = http2InitialWindow, http2InitialWindow
-	c.in.Reset(awaiter(raw, conn))
+	c.in.Reset(awaiter(conn))
 	c.frames = http2.NewFramer(nil, c)
 	c.frames.SetReuseFrames()
 	c.frames.SetMaxReadFrameSize(maxFrame)

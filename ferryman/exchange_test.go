@@ -3,6 +3,7 @@ package ferryman
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -143,21 +144,37 @@ func TestExchange_RepeatsOnlyOnReusedConnections(t *testing.T) {
 	}
 }
 
+// sparing is the script of an upstream that answers without allocating.
+func sparing(c net.Conn, _ *bufio.Reader) {
+	buf, answer := make([]byte, 4096), []byte(hello)
+	for {
+		if _, err := c.Read(buf); err != nil {
+			return
+		}
+		if _, err := c.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
 // exchangeOnce returns a function that sends one request through a proxy and reads the answer.
 func exchangeOnce(t testing.TB, engine string) func() {
-	_, addr := startProxy(t, engine, testConfig(map[string]string{"/": startUpstream(t, func(c net.Conn, _ *bufio.Reader) {
-		buf, answer := make([]byte, 4096), []byte(hello)
-		for {
-			if _, err := c.Read(buf); err != nil {
-				return
-			}
-			if _, err := c.Write(answer); err != nil {
-				return
-			}
-		}
-	})}))
+	_, addr := startProxy(t, engine, testConfig(map[string]string{"/": startUpstream(t, sparing)}))
 	client := dial(t, addr)
 	client.SetDeadline(time.Time{})
+	return asking(t, client)
+}
+
+// exchangeOnceTLS is exchangeOnce over TLS.
+func exchangeOnceTLS(t testing.TB, engine string) func() {
+	_, addr := startTLSProxy(t, engine, testConfig(map[string]string{"/": startUpstream(t, sparing)}))
+	client, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return asking(t, client)
+}
+
+func asking(t testing.TB, client net.Conn) func() {
 	request := []byte("GET /x HTTP/1.1\r\nHost: a\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n")
 	buf := make([]byte, 4096)
 	return func() {
@@ -172,12 +189,14 @@ func exchangeOnce(t testing.TB, engine string) func() {
 
 func BenchmarkExchange(b *testing.B) {
 	for _, engine := range engines() {
-		b.Run(engine, func(b *testing.B) {
-			once := exchangeOnce(b, engine)
-			b.ReportAllocs()
-			for b.Loop() {
-				once()
-			}
-		})
+		for name, start := range map[string]func(testing.TB, string) func(){"plain": exchangeOnce, "TLS": exchangeOnceTLS} {
+			b.Run(engine+" "+name, func(b *testing.B) {
+				once := start(b, engine)
+				b.ReportAllocs()
+				for b.Loop() {
+					once()
+				}
+			})
+		}
 	}
 }

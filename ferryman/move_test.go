@@ -70,7 +70,7 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 				addr = serveTLS(t, p, cert)
 				connect = func() (net.Conn, error) { return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) }
 			}
-			loops, ok := p.plain.(interface{ Work(int) })
+			loops, ok := p.engine.(interface{ Work(int) })
 			if !ok {
 				return // one executor
 			}

@@ -111,12 +111,22 @@ func (o *outlet) write(b []byte) error {
 			return nil
 		}
 		late := errors.Is(err, os.ErrDeadlineExceeded)
-		if n == 0 || !late {
+		if !late || !taken(n, err) {
 			o.stalled = late
 			return err
 		}
 		b = b[n:]
 	}
+}
+
+// taken reports whether the peer took anything of a Write that was late. Above TLS its count, which is of
+// what was encrypted, does not tell, and the error does.
+func taken(n int, err error) bool {
+	var t interface{ Taken() bool }
+	if errors.As(err, &t) {
+		return t.Taken()
+	}
+	return n > 0
 }
 
 // end ends a chunked body and sends everything.

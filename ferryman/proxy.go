@@ -26,8 +26,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Registerer additionally gets the proxy's metrics; MetricsHandler shows them in any case.
 	Registerer prometheus.Registerer
-	// Engine carries plaintext HTTP/1.1: "loops" (Linux), "goroutines", or "" and "auto" for loops
-	// where they exist. TLS and HTTP/2 always run on goroutines.
+	// Engine carries HTTP/1.1: "loops" (Linux), "goroutines", or "" and "auto" for loops where they
+	// exist. HTTP/2 and the handshakes of TLS always run on goroutines.
 	Engine string
 	// Version and Commit appear in ferryman_build_info and in the health checks' user agent.
 	// An empty version is "dev".
@@ -45,7 +45,7 @@ type Proxy struct {
 
 	snapshot   atomic.Pointer[snapshot]
 	goroutines *netloop.GoroutineEngine
-	plain      netloop.Engine // carries plaintext HTTP/1.1
+	engine     netloop.Engine // carries HTTP/1.1
 	clients    clients
 	exchanges  sync.Pool
 	dated      atomic.Pointer[dateText]
@@ -104,7 +104,7 @@ func (p *Proxy) startEngines(kind string) error {
 		Panicked:      func(v any, stack []byte) { p.log.Error("panic", "value", v, "stack", string(stack)) },
 	}
 	p.goroutines = netloop.Goroutines(o)
-	p.plain = p.goroutines
+	p.engine = p.goroutines
 	switch kind {
 	case "goroutines":
 		return nil
@@ -115,7 +115,7 @@ func (p *Proxy) startEngines(kind string) error {
 	loops, err := netloop.Loops(o)
 	switch {
 	case err == nil:
-		p.plain = loops
+		p.engine = loops
 	case kind == "loops":
 		return fmt.Errorf("engine loops: %w: use goroutines", err)
 	}
@@ -123,11 +123,11 @@ func (p *Proxy) startEngines(kind string) error {
 }
 
 // executors is one more than the highest index that a strand can see.
-func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.plain.Executors()) }
+func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.engine.Executors()) }
 
 func (p *Proxy) closeEngines() {
-	if p.plain != netloop.Engine(p.goroutines) {
-		p.plain.Close()
+	if p.engine != netloop.Engine(p.goroutines) {
+		p.engine.Close()
 	}
 	p.goroutines.Close()
 }
@@ -135,7 +135,7 @@ func (p *Proxy) closeEngines() {
 // Serve accepts plaintext connections from l, HTTP/1.1 and HTTP/2 with prior knowledge, and
 // returns nil after Shutdown or Close, which close l, or the error that ended it.
 func (p *Proxy) Serve(l net.Listener) error {
-	engine := p.plain
+	engine := p.engine
 	if _, ok := l.(*net.TCPListener); !ok {
 		engine = p.goroutines
 	}

@@ -19,7 +19,7 @@ import (
 // patience bounds every wait of a test. It is long, for a loaded machine is no fault.
 const patience = 10 * time.Second
 
-// engines are the two ways to carry plaintext HTTP/1.1; every body runs over both.
+// engines are the two ways to carry HTTP/1.1; every body runs over both.
 func engines() []string {
 	if runtime.GOOS == "linux" {
 		return []string{"goroutines", "loops"}

@@ -120,14 +120,16 @@ func (c *Certificate) config() *tls.Config {
 // ServeTLS accepts TLS connections from l and serves HTTP/2 or HTTP/1.1, as the client chooses
 // (ALPN). It returns as Serve does.
 func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
-	c := cert.config()
+	config := cert.config()
+	_, tcp := l.(*net.TCPListener)
+	onLoops := tcp && p.engine != netloop.Engine(p.goroutines)
 	return p.serve(p.goroutines, l, func(ex netloop.Executor, raw netloop.Conn) {
 		entry := &client{close: raw.Abort, cut: raw.Abort}
 		if !p.clients.add(entry, p.maxConnections()) {
 			raw.Close()
 			return
 		}
-		conn := tls.Server(raw, c)
+		conn := netloop.Secure(raw, config)
 		raw.SetDeadline(ex.Now().Add(p.handshake))
 		if err := conn.HandshakeContext(context.Background()); err != nil {
 			p.log.Debug("handshake failed", "error", err)
@@ -136,10 +138,38 @@ func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 			return
 		}
 		raw.SetDeadline(time.Time{})
-		if conn.ConnectionState().NegotiatedProtocol == "h2" {
-			p.serveH2(ex, raw, conn, entry)
+		switch {
+		case conn.ConnectionState().NegotiatedProtocol == "h2":
+			p.serveH2(ex, raw, conn.Conn, entry)
+		case onLoops:
+			p.moveToLoop(ex, raw, conn, entry)
+		default:
+			p.serveH1(ex, raw, conn.Conn, entry)
+		}
+	})
+}
+
+// moveToLoop goes on with an HTTP/1.1 connection on an event loop, once its handshake, which would hold
+// up all others there, is over.
+func (p *Proxy) moveToLoop(ex netloop.Executor, raw netloop.Conn, conn *netloop.TLS, entry *client) {
+	plain, err := raw.Detach()
+	if err != nil {
+		p.clients.remove(entry)
+		raw.Close()
+		return
+	}
+	err = p.engine.Take(plain, func(ex netloop.Executor, raw netloop.Conn) {
+		moved := &client{close: raw.Abort, cut: raw.Abort}
+		added := p.clients.add(moved, 0) // the old entry stood for the same connection
+		p.clients.remove(entry)
+		if !added {
+			raw.Close()
 			return
 		}
-		p.serveH1(ex, raw, conn, entry)
+		p.serveH1(ex, raw, conn.On(raw), moved)
 	})
+	if err != nil { // for want of a descriptor
+		raw = p.goroutines.Adopt(plain)
+		p.serveH1(ex, raw, conn.On(raw), entry)
+	}
 }

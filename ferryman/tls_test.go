@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -20,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/config"
 )
 
 // writePair writes a fresh self-signed pair for a name.
@@ -35,6 +38,26 @@ func writePair(t testing.TB, certFile, keyFile, name string) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o644))
 	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
+}
+
+// startTLSProxy is startProxy over TLS.
+func startTLSProxy(t testing.TB, engine string, c config.Config) (p *Proxy, addr string) {
+	t.Helper()
+	certFile, keyFile := filepath.Join(t.TempDir(), "c.pem"), filepath.Join(t.TempDir(), "k.pem")
+	writePair(t, certFile, keyFile, "one")
+	cert, err := LoadCertificate(certFile, keyFile)
+	require.NoError(t, err)
+	p, err = New(c, Options{Engine: engine})
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- p.ServeTLS(l, cert) }()
+	t.Cleanup(func() {
+		require.NoError(t, p.Close())
+		require.NoError(t, <-served)
+	})
+	return p, l.Addr().String()
 }
 
 // startTLS serves a proxy over TLS and returns its address and certificate.
@@ -125,4 +148,41 @@ func TestTLS_OldVersionsAreRefused(t *testing.T) {
 	require.Error(t, err)
 	_, err = tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"foo"}})
 	require.ErrorContains(t, err, "no application protocol")
+}
+
+// The limit on readers is one of progress, as it is in plain text.
+func TestTLS_SlowReadersGoOnAndStoppedOnesEnd(t *testing.T) {
+	const limit, size = 300 * time.Millisecond, 16 << 20
+	upstream := startUpstream(t, func(c net.Conn, in *bufio.Reader) {
+		http.ReadRequest(in)
+		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size)
+		c.Write(make([]byte, size))
+	})
+	forEachEngine(t, func(t *testing.T, engine string) {
+		c := testConfig(map[string]string{"/": upstream})
+		c.BodyIdleTimeout = limit
+		p, addr := startTLSProxy(t, engine, c)
+		get := func() net.Conn {
+			nc := tls.Client(dial(t, addr).Conn, &tls.Config{InsecureSkipVerify: true})
+			_, err := io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			require.NoError(t, err)
+			return nc
+		}
+		slow, begun := get(), time.Now()
+		resp, err := http.ReadResponse(bufio.NewReader(slow), nil)
+		require.NoError(t, err)
+		for n, b := 0, make([]byte, size/16); n < size; n += len(b) {
+			<-time.After(limit / 5)
+			_, err := io.ReadFull(resp.Body, b)
+			require.NoError(t, err, "after %d bytes", n)
+		}
+		require.Greater(t, time.Since(begun), 2*limit)
+		slow.Close()
+
+		begun = time.Now()
+		get()
+		require.Eventually(t, func() bool { active, _ := p.clients.count(); return active == 1 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { active, idle := p.clients.count(); return active+idle == 0 }, patience, time.Millisecond)
+		require.GreaterOrEqual(t, time.Since(begun), limit)
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,20 +23,20 @@ import (
 // socket once it has been served, so that what grows is the proxy's.
 func TestCase263_IdleTLSConnectionsAreCheap(t *testing.T) {
 	for _, p := range []struct {
+		mode  mode
 		name  string
 		aim   int
 		serve func(t *testing.T, c *tls.Conn)
 	}{
-		{"http/1.1", 20 << 10, func(t *testing.T, c *tls.Conn) {
-			_, err := io.WriteString(c, request{}.String())
-			require.NoError(t, err)
-			_, err = newWireReader(c).response("GET")
-			require.NoError(t, err)
-		}},
-		{"h2", 40 << 10, serveOnceH2},
+		{tlsH1, "http/1.1", 20 << 10, serveOnceH1},
+		{tlsLoops, "http/1.1", 16 << 10, serveOnceH1},
+		{tlsH1, "h2", 40 << 10, serveOnceH2},
 	} {
-		t.Run(p.name, func(t *testing.T) {
-			r := newRig(t, tlsH1)
+		t.Run(p.mode.name+" "+p.name, func(t *testing.T) {
+			if !slices.Contains(tlsModes(), p.mode) {
+				t.Skip("not on this system")
+			}
+			r := newRig(t, p.mode)
 			var sockets []net.Conn
 			defer func() {
 				for _, s := range sockets {
@@ -74,6 +75,13 @@ func inUse() int {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc + m.StackInuse)
+}
+
+func serveOnceH1(t *testing.T, c *tls.Conn) {
+	_, err := io.WriteString(c, request{}.String())
+	require.NoError(t, err)
+	_, err = newWireReader(c).response("GET")
+	require.NoError(t, err)
 }
 
 func serveOnceH2(t *testing.T, c *tls.Conn) {

@@ -66,16 +66,18 @@ var (
 	goroutines = mode{"goroutines", "goroutines", false}
 	loops      = mode{"loops", "loops", false}
 	tlsH1      = mode{"tls", "goroutines", true}
+	tlsLoops   = mode{"tls loops", "loops", true}
 )
 
-func modes() []mode {
-	if runtime.GOOS != "linux" {
-		return []mode{goroutines, tlsH1}
-	}
-	return []mode{goroutines, loops, tlsH1}
-}
+func modes() []mode { return append(plainModes(), tlsModes()...) }
 
-func plainModes() []mode { return modes()[:len(modes())-1] }
+func plainModes() []mode { return onThisSystem(goroutines, loops) }
+
+func tlsModes() []mode { return onThisSystem(tlsH1, tlsLoops) }
+
+func onThisSystem(modes ...mode) []mode {
+	return slices.DeleteFunc(modes, func(m mode) bool { return m.engine == "loops" && runtime.GOOS != "linux" })
+}
 
 // forEachMode runs one body in every mode, or in those given, in parallel.
 func forEachMode(t *testing.T, body func(t *testing.T, m mode), only ...mode) {

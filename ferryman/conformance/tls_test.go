@@ -19,8 +19,8 @@ import (
 	"github.com/Bunty9/ferryman/ferryman"
 )
 
-// tlsMode runs a body once, over TLS.
-func tlsMode(t *testing.T, body func(t *testing.T, m mode)) { forEachMode(t, body, tlsH1) }
+// tlsMode runs a body over TLS, on each engine.
+func tlsMode(t *testing.T, body func(t *testing.T, m mode)) { forEachMode(t, body, tlsModes()...) }
 
 // raw connects without a handshake.
 func (r *rig) raw(t testing.TB) *net.TCPConn {

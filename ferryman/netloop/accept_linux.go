@@ -114,7 +114,7 @@ func (a *acceptor) place(fd int, from netip.AddrPort) {
 	c := &loopConn{l: l, fd: fd, client: true, peer: from}
 	if l == a.l {
 		l.accepted.Add(1)
-		l.adopt(c, a.handle)
+		_ = l.adopt(c, a.handle)
 		return
 	}
 	l.receive(c, a.handle)
@@ -123,18 +123,25 @@ func (a *acceptor) place(fd int, from netip.AddrPort) {
 // receive takes over a connection that is on no loop's hands. It may be called by any goroutine.
 func (l *loop) receive(c *loopConn, handle func(Executor, Conn)) {
 	l.accepted.Add(1)
-	if !l.post(func() { l.adopt(c, handle) }) {
+	if !l.post(func() { _ = l.adopt(c, handle) }) {
+		l.accepted.Add(-1)
 		unix.Close(c.fd)
 	}
 }
 
-func (l *loop) adopt(c *loopConn, handle func(Executor, Conn)) {
-	if l.closing || l.add(c) != nil {
+// adopt starts handle with a connection that is not watched yet, or closes it.
+func (l *loop) adopt(c *loopConn, handle func(Executor, Conn)) error {
+	err := net.ErrClosed
+	if !l.closing {
+		err = l.add(c)
+	}
+	if err != nil {
 		l.accepted.Add(-1)
 		unix.Close(c.fd)
-		return
+		return err
 	}
 	l.start(c, func() { handle(l, c) })
+	return nil
 }
 
 // keepAlive turns on what net turns on by default: a probe after 15 s of silence, and each 15 s.

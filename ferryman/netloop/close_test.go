@@ -23,10 +23,10 @@ func descriptors() int {
 
 func TestClose_LeavesNothingBehind(t *testing.T) {
 	// Once before counting: the first use of the network opens things for good.
-	for name := range engines(t, netloop.Options{}) {
+	for name := range transports(t, netloop.Options{}) {
 		useAndClose(t, name)
 	}
-	for name := range engines(t, netloop.Options{}) {
+	for name := range transports(t, netloop.Options{}) {
 		t.Run(name, func(t *testing.T) {
 			fds, goroutines := descriptors(), runtime.NumGoroutine()
 			useAndClose(t, name)
@@ -52,7 +52,7 @@ func waitFor(ok func() bool) bool {
 // useAndClose makes use of everything an engine has and closes it in the middle.
 func useAndClose(t *testing.T, name string) {
 	t.Run("use", func(t *testing.T) {
-		e := engines(t, netloop.Options{Loops: 2})[name]
+		e := transports(t, netloop.Options{Loops: 2})[name]
 		sink := listen(t)
 		var idle, ended atomic.Int32
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
@@ -110,7 +110,7 @@ func TestClose_EndsThousandsOfIdleConnections(t *testing.T) {
 
 func TestClose_WhileConnectionsComeAndGo(t *testing.T) {
 	for range 5 {
-		forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 			addr := serve(t, e, echo)
 			var wg sync.WaitGroup
 			var trips atomic.Int32

@@ -56,18 +56,17 @@ func (d *driven) set(f func(time.Time) error, t time.Time) error {
 }
 
 func TestConn_KeepsTheContractOfNetConn(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		accepted := make(chan side)
-		l := listen(t)
-		go e.Serve(l, func(ex netloop.Executor, c netloop.Conn) {
+		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			ex.Go(func() {}) // strands of its own are no hindrance
 			go func() { accepted <- side{ex, c} }()
 		})
 		nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
 			client := make(chan net.Conn, 1)
 			go func() {
-				c, err := net.Dial("tcp", l.Addr().String())
-				if err == nil {
+				if c := tryDial(addr); c != nil {
+					c.SetDeadline(time.Time{})
 					client <- c
 				}
 			}()
@@ -79,7 +78,7 @@ func TestConn_KeepsTheContractOfNetConn(t *testing.T) {
 }
 
 func TestConn_EchoesWhateverComesInWhateverPieces(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		addr := serve(t, e, echo)
 		var wg sync.WaitGroup
 		for i := range 40 {
@@ -108,7 +107,7 @@ func TestConn_EchoesWhateverComesInWhateverPieces(t *testing.T) {
 }
 
 func TestConn_ManyShortConnectionsNeverMixUp(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			b := make([]byte, 64)
 			n, err := c.Read(b)
@@ -122,11 +121,10 @@ func TestConn_ManyShortConnectionsNeverMixUp(t *testing.T) {
 		for i := range 8 {
 			wg.Go(func() {
 				for j := range 150 {
-					c, err := net.Dial("tcp", addr)
-					if !assert.NoError(t, err) {
+					c := tryDial(addr)
+					if !assert.NotNil(t, c) {
 						return
 					}
-					c.SetDeadline(time.Now().Add(patience))
 					fmt.Fprintf(c, "%d/%d", i, j)
 					got, err := io.ReadAll(c)
 					assert.NoError(t, err)
@@ -140,7 +138,7 @@ func TestConn_ManyShortConnectionsNeverMixUp(t *testing.T) {
 }
 
 func TestConn_HalfCloseLeavesTheOtherDirectionOpen(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 
 		require.NoError(t, client.CloseWrite())
@@ -161,7 +159,7 @@ func TestConn_HalfCloseLeavesTheOtherDirectionOpen(t *testing.T) {
 }
 
 func TestConn_OwnHalfCloseStillReads(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		on(t, s.ex, func() { assert.NoError(t, s.conn.CloseWrite()) })
 		_, err := client.Read(make([]byte, 1))
@@ -179,7 +177,7 @@ func TestConn_OwnHalfCloseStillReads(t *testing.T) {
 }
 
 func TestConn_ResetEndsReadAndWrite(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		read := result(s.ex, func() error { _, err := s.conn.Read(make([]byte, 1)); return err })
 		reset(t, client)
@@ -197,7 +195,7 @@ func TestConn_ResetEndsReadAndWrite(t *testing.T) {
 }
 
 func TestConn_ResetTellsThePeer(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		on(t, s.ex, func() {
 			s.conn.Write([]byte("all there is?"))
@@ -210,7 +208,7 @@ func TestConn_ResetTellsThePeer(t *testing.T) {
 }
 
 func TestConn_WriteWaitsForASlowReader(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		message := bytes.Repeat([]byte("0123456789abcdef"), 1<<19)
 		wrote := result(s.ex, func() outcome {
@@ -226,7 +224,7 @@ func TestConn_WriteWaitsForASlowReader(t *testing.T) {
 }
 
 func TestConn_OneStrandReadsWhileAnotherWrites(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		served := make(chan struct{})
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			defer close(served)
@@ -256,7 +254,7 @@ func TestConn_OneStrandReadsWhileAnotherWrites(t *testing.T) {
 }
 
 func TestConn_KnowsItsAddresses(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		c, far := dialled(t, s.ex)
 		on(t, s.ex, func() {
@@ -289,7 +287,7 @@ func TestConn_SpeaksIPv6(t *testing.T) {
 }
 
 func TestConn_ClosedIsClosed(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, _ := pair(t, e)
 		on(t, s.ex, func() {
 			assert.NoError(t, s.conn.Close())
@@ -312,7 +310,7 @@ func TestConn_ClosedIsClosed(t *testing.T) {
 }
 
 func TestConn_CloseWakesThoseWhoWait(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, _ := pair(t, e)
 		read := result(s.ex, func() error { _, err := s.conn.Read(make([]byte, 1)); return err })
 		wrote := result(s.ex, func() error { _, err := s.conn.Write(tooMuch); return err })
@@ -323,7 +321,7 @@ func TestConn_CloseWakesThoseWhoWait(t *testing.T) {
 }
 
 func TestConn_AwaitTakesNothingAway(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		awaited := result(s.ex, s.conn.Await)
 		_, err := client.Write([]byte("ab"))
@@ -352,7 +350,7 @@ func TestConn_AwaitTakesNothingAway(t *testing.T) {
 
 // Reads stop at urgent data, so a short one does not mean that nothing is left.
 func TestConn_UrgentDataHidesNothing(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		raw, err := client.SyscallConn()
 		require.NoError(t, err)
@@ -379,7 +377,7 @@ func TestConn_UrgentDataHidesNothing(t *testing.T) {
 
 // A full read leaves open whether more is there. Await must not take that for input.
 func TestConn_AwaitAfterAFullReadWaits(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		client.Write([]byte("x"))
 		on(t, s.ex, func() {

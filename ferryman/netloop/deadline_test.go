@@ -28,10 +28,11 @@ var waits = []struct {
 }
 
 func forEachWait(t *testing.T, body func(t *testing.T, s side, wait func() error, set func(time.Time) error)) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		for _, w := range waits {
 			t.Run(w.name, func(t *testing.T) {
 				l := listen(t)
+				mark(e, l)
 				accepted := make(chan side, 1)
 				go e.Serve(l, func(ex netloop.Executor, c netloop.Conn) { accepted <- side{ex, c} })
 				dial(t, l.Addr().String())
@@ -118,7 +119,7 @@ func TestDeadline_ClearedWhileBlockedNeverFires(t *testing.T) {
 }
 
 func TestDeadline_OfOneDirectionLeavesTheOtherAlone(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		on(t, s.ex, func() {
 			s.conn.SetReadDeadline(time.Unix(1, 0))
@@ -155,7 +156,7 @@ func TestDeadline_OfAWriteShowsWhatWasSent(t *testing.T) {
 }
 
 func TestDeadline_ManyAtDifferentTimesAllFire(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		const n = 200
 		late := make(chan time.Duration, n)
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {

@@ -59,6 +59,7 @@ func listen(t testing.TB) net.Listener {
 func serve(t testing.TB, e netloop.Engine, handle func(netloop.Executor, netloop.Conn)) string {
 	t.Helper()
 	l := listen(t)
+	mark(e, l)
 	served := make(chan error, 1)
 	go func() { served <- e.Serve(l, handle) }()
 	t.Cleanup(func() {
@@ -70,13 +71,15 @@ func serve(t testing.TB, e netloop.Engine, handle func(netloop.Executor, netloop
 }
 
 // dial connects to a served address as a client, with a deadline that ends a test that hangs.
-func dial(t testing.TB, addr string) *net.TCPConn {
+func dial(t testing.TB, addr string) *peer {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
-	return c.(*net.TCPConn)
+	p, err := newPeer(c.(*net.TCPConn), addr)
+	require.NoError(t, err)
+	return p
 }
 
 // receive returns what comes over ch, and fails if nothing does.
@@ -121,7 +124,7 @@ type side struct {
 }
 
 // pair returns an accepted connection and its client.
-func pair(t testing.TB, e netloop.Engine) (side, *net.TCPConn) {
+func pair(t testing.TB, e netloop.Engine) (side, *peer) {
 	t.Helper()
 	ch := make(chan side, 1)
 	addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) { ch <- side{ex, c} })
@@ -171,7 +174,7 @@ func roundTrip(t testing.TB, c net.Conn, message string) {
 }
 
 // reset makes the client end its connection with a RST.
-func reset(t testing.TB, c *net.TCPConn) {
+func reset(t testing.TB, c *peer) {
 	t.Helper()
 	require.NoError(t, c.SetLinger(0))
 	require.NoError(t, c.Close())
@@ -188,11 +191,16 @@ func assertClosed(t testing.TB, err error) {
 }
 
 // tryDial is dial for those who expect to be refused: it returns nil then.
-func tryDial(addr string) net.Conn {
+func tryDial(addr string) *peer {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil
 	}
 	c.SetDeadline(time.Now().Add(patience))
-	return c
+	p, err := newPeer(c.(*net.TCPConn), addr)
+	if err != nil {
+		c.Close()
+		return nil
+	}
+	return p
 }

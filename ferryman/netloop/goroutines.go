@@ -91,6 +91,13 @@ func (g *GoroutineEngine) Serve(l net.Listener, handle func(Executor, Conn)) err
 // below TLS.
 func (g *GoroutineEngine) Adopt(nc net.Conn) Conn { return g.adopt(nc) }
 
+// Take implements Engine for any kind of connection.
+func (g *GoroutineEngine) Take(nc net.Conn, handle func(Executor, Conn)) error {
+	c := g.adopt(nc)
+	g.start(c, func() { handle(g, c) })
+	return nil
+}
+
 // Executors implements Engine.
 func (g *GoroutineEngine) Executors() int { return 1 }
 

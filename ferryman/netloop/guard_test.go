@@ -38,7 +38,7 @@ func TestAbort_EndsWhatWaitsAndWhatComesLater(t *testing.T) {
 }
 
 func TestAbort_FromManyGoroutinesWhileTheConnectionCloses(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		conns := make(chan netloop.Conn, 300)
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			conns <- c
@@ -63,7 +63,7 @@ func TestAbort_FromManyGoroutinesWhileTheConnectionCloses(t *testing.T) {
 // guarded is a connection, its client, and a victim with what it is connected to.
 type guarded struct {
 	side
-	client *net.TCPConn
+	client *peer
 	victim netloop.Conn
 }
 
@@ -79,14 +79,14 @@ func (g guarded) fallen() <-chan error {
 }
 
 func TestGuard_FiresHoweverThePeerGoes(t *testing.T) {
-	ways := map[string]func(t testing.TB, c *net.TCPConn){
-		"FIN":                func(t testing.TB, c *net.TCPConn) { c.CloseWrite() },
+	ways := map[string]func(t testing.TB, c *peer){
+		"FIN":                func(t testing.TB, c *peer) { c.CloseWrite() },
 		"RST":                reset,
-		"bytes, then FIN":    func(t testing.TB, c *net.TCPConn) { c.Write([]byte("next")); c.CloseWrite() },
-		"bytes, then RST":    func(t testing.TB, c *net.TCPConn) { c.Write([]byte("next")); reset(t, c) },
-		"unread, then close": func(t testing.TB, c *net.TCPConn) { c.Close() },
+		"bytes, then FIN":    func(t testing.TB, c *peer) { c.Write([]byte("next")); c.CloseWrite() },
+		"bytes, then RST":    func(t testing.TB, c *peer) { c.Write([]byte("next")); reset(t, c) },
+		"unread, then close": func(t testing.TB, c *peer) { c.Close() },
 	}
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		best := patience
 		for name, leave := range ways {
 			for _, order := range []string{"before", "after", "while"} {
@@ -121,7 +121,7 @@ type sameEngine struct{ netloop.Engine }
 func (sameEngine) Close() error { return nil }
 
 func TestGuard_ThatHasEndedNeverFires(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		g := guard(t, e)
 		fallen := g.fallen()
 		other, _ := dialled(t, g.ex)
@@ -144,7 +144,7 @@ func TestGuard_ThatHasEndedNeverFires(t *testing.T) {
 }
 
 func TestGuard_EndsWithItsConnection(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		g := guard(t, e)
 		on(t, g.ex, func() {
 			g.conn.Guard(g.victim)
@@ -156,7 +156,7 @@ func TestGuard_EndsWithItsConnection(t *testing.T) {
 }
 
 func TestGuard_TakesAVictimOfAnotherEngine(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		other := netloop.Goroutines(netloop.Options{})
 		defer other.Close()
 		s, client := pair(t, e)
@@ -170,7 +170,7 @@ func TestGuard_TakesAVictimOfAnotherEngine(t *testing.T) {
 
 // Once Guard(nil) has returned, a connection may be pooled: no late shot may hit it.
 func TestGuard_NeverHitsAPooledConnection(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		sink := listen(t)
 		var spared, hit, late atomic.Int32
 		var wg sync.WaitGroup
@@ -214,7 +214,7 @@ func TestGuard_NeverHitsAPooledConnection(t *testing.T) {
 }
 
 func TestQuiet_TellsWhetherThereIsSomethingToRead(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		both := func() bool {
 			quiet := s.conn.Quiet()
@@ -243,7 +243,7 @@ func TestQuiet_TellsWhetherThereIsSomethingToRead(t *testing.T) {
 }
 
 func TestQuiet_SeemsQuietLearnsOfBytesByItself(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		client.Write([]byte("x"))
 		eventually(t, "not quiet", func() bool { return !<-result(s.ex, s.conn.SeemsQuiet) })
@@ -253,7 +253,7 @@ func TestQuiet_SeemsQuietLearnsOfBytesByItself(t *testing.T) {
 }
 
 func TestQuiet_SeesAReset(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		reset(t, client)
 		eventually(t, "not quiet", func() bool { return !<-result(s.ex, s.conn.SeemsQuiet) })

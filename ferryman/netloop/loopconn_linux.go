@@ -68,11 +68,21 @@ func (c *loopConn) usable(deadline int64) error {
 	return nil
 }
 
+// mayRead and mayWrite tell why one cannot, if so, once others have had their turn.
+func (c *loopConn) mayRead() error {
+	c.l.breathe()
+	return c.usable(c.l.slots[c.slot].rd)
+}
+
+func (c *loopConn) mayWrite() error {
+	c.l.breathe()
+	return c.usable(c.l.slots[c.slot].wd)
+}
+
 // awaitInput waits until there may be something to read. What came while it waited counts, however late the
 // loop notices: a loop that was held up, by a machine too busy or a debugger, must not blame the peer.
 func (c *loopConn) awaitInput() error {
-	c.l.breathe()
-	err := c.usable(c.l.slots[c.slot].rd)
+	err := c.mayRead()
 	for err == nil && c.input == noInput {
 		c.l.park(&c.reader)
 		if c.input != noInput {
@@ -116,29 +126,38 @@ func (c *loopConn) Read(b []byte) (int, error) {
 		if err := c.awaitInput(); err != nil {
 			return 0, err
 		}
-		n, errno := recv(c.fd, b, 0)
-		switch {
-		case errno == unix.EAGAIN:
-			c.input = noInput
-			continue
-		case errno != 0:
-			return 0, c.failed("read", "recvfrom", errno)
-		case n == 0:
-			return 0, io.EOF
-		case c.gone: // an end of stream is behind the bytes, for which no event will come
-		case n < len(b) && !c.urgent:
-			c.input = noInput // drained: what comes from here on is a new event
-		default:
-			c.input = maybeInput
+		if n, err := c.receive(b); err != errNothing {
+			return n, err
 		}
-		c.l.spend(n)
-		return n, nil
 	}
 }
 
+// receive reads what is there. It never waits: it is errNothing then.
+func (c *loopConn) receive(b []byte) (int, error) {
+	if c.input == noInput {
+		return 0, errNothing
+	}
+	n, errno := recv(c.fd, b, 0)
+	switch {
+	case errno == unix.EAGAIN:
+		c.input = noInput
+		return 0, errNothing
+	case errno != 0:
+		return 0, c.failed("read", "recvfrom", errno)
+	case n == 0:
+		return 0, io.EOF
+	case c.gone: // an end of stream is behind the bytes, for which no event will come
+	case n < len(b) && !c.urgent:
+		c.input = noInput // drained: what comes from here on is a new event
+	default:
+		c.input = maybeInput
+	}
+	c.l.spend(n)
+	return n, nil
+}
+
 func (c *loopConn) Write(b []byte) (int, error) {
-	c.l.breathe()
-	sent, err := 0, c.usable(c.l.slots[c.slot].wd)
+	sent, err := 0, c.mayWrite()
 	for err == nil && sent < len(b) {
 		n, errno := send(c.fd, b[sent:])
 		switch {
@@ -149,12 +168,21 @@ func (c *loopConn) Write(b []byte) (int, error) {
 		default:
 			c.l.spend(n)
 			if sent += n; sent < len(b) {
-				c.l.breathe()
-				err = c.usable(c.l.slots[c.slot].wd)
+				err = c.mayWrite()
 			}
 		}
 	}
 	return sent, err
+}
+
+// offer sends what there is room for. It never waits, and leaves it to a Write to find out what is wrong.
+func (c *loopConn) offer(b []byte) int {
+	n, errno := send(c.fd, b)
+	if errno != 0 {
+		return 0
+	}
+	c.l.spend(n)
+	return n
 }
 
 func (c *loopConn) failed(op, call string, errno syscall.Errno) error {

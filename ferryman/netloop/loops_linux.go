@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // closePoll is how often a served listener is asked whether it has been closed: nobody tells.
@@ -90,6 +92,34 @@ func (e *loopEngine) Serve(nl net.Listener, handle func(Executor, Conn)) error {
 			return nil
 		}
 	}
+}
+
+// Take implements Engine for a *net.TCPConn; other connections are an error. It waits for a loop.
+func (e *loopEngine) Take(nc net.Conn, handle func(Executor, Conn)) error {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return fmt.Errorf("take %T onto an event loop: not a *net.TCPConn", nc)
+	}
+	fd, err := duplicate(tcp) // package net does not part with its own
+	if err != nil {
+		return err
+	}
+	l := e.leastLoaded(e.loops[0])
+	l.accepted.Add(1)
+	c := &loopConn{l: l, fd: fd, client: true}
+	c.local, _ = tcp.LocalAddr().(*net.TCPAddr)
+	c.remote, _ = tcp.RemoteAddr().(*net.TCPAddr)
+	taken := make(chan error, 1)
+	if !l.post(func() { taken <- l.adopt(c, handle) }) {
+		l.accepted.Add(-1)
+		unix.Close(fd)
+		return net.ErrClosed
+	}
+	if err := <-taken; err != nil {
+		return err
+	}
+	nc.Close()
+	return nil
 }
 
 // Executors implements Engine.

@@ -24,6 +24,20 @@ func scaled(t *testing.T, loops int) (e netloop.Engine, work func(int)) {
 	return e, e.(interface{ Work(int) }).Work
 }
 
+// forEachScaled is scaled in plain text and over TLS.
+func forEachScaled(t *testing.T, loops int, body func(t *testing.T, e netloop.Engine, work func(int))) {
+	t.Helper()
+	for name, e := range transports(t, netloop.Options{Loops: loops}) {
+		of := e
+		if over, ok := e.(overTLS); ok {
+			of = over.Engine
+		}
+		if s, ok := of.(interface{ Work(int) }); ok {
+			t.Run(name, func(t *testing.T) { body(t, e, s.Work) })
+		}
+	}
+}
+
 // nomad echoes byte by byte, and goes on where Relief says. It tells where it was for each.
 func nomad(at chan<- int) func(netloop.Executor, netloop.Conn) {
 	var serve func(ex netloop.Executor, c netloop.Conn)
@@ -51,7 +65,7 @@ func nomad(at chan<- int) func(netloop.Executor, netloop.Conn) {
 }
 
 // census has every connection answer and counts them by loop.
-func census(t *testing.T, conns []*net.TCPConn, at <-chan int) map[int]int {
+func census(t *testing.T, conns []*peer, at <-chan int) map[int]int {
 	t.Helper()
 	n := make(map[int]int)
 	for _, c := range conns {
@@ -62,33 +76,31 @@ func census(t *testing.T, conns []*net.TCPConn, at <-chan int) map[int]int {
 }
 
 func TestRelief_SpreadsConnectionsOverTheLoopsAtWork(t *testing.T) {
-	e, work := scaled(t, 3)
-	if e == nil {
-		return
-	}
-	work(1)
-	at := make(chan int, 1)
-	addr := serve(t, e, nomad(at))
-	var conns []*net.TCPConn
-	for range 12 {
-		conns = append(conns, dial(t, addr))
-	}
-	require.Equal(t, map[int]int{1: 12}, census(t, conns, at))
-	work(3)
-	census(t, conns, at) // each moves after its answer
-	require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, census(t, conns, at))
-	require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, census(t, conns, at), "and stays")
-	work(2)
-	for range 3 {
-		conns = append(conns, dial(t, addr))
-	}
-	census(t, conns, at)
-	n := census(t, conns, at)
-	require.Empty(t, n[3])
-	require.InDelta(t, n[1], n[2], 1)
-	work(1)
-	census(t, conns, at)
-	require.Equal(t, map[int]int{1: 15}, census(t, conns, at))
+	forEachScaled(t, 3, func(t *testing.T, e netloop.Engine, work func(int)) {
+		work(1)
+		at := make(chan int, 1)
+		addr := serve(t, e, nomad(at))
+		var conns []*peer
+		for range 12 {
+			conns = append(conns, dial(t, addr))
+		}
+		require.Equal(t, map[int]int{1: 12}, census(t, conns, at))
+		work(3)
+		census(t, conns, at) // each moves after its answer
+		require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, census(t, conns, at))
+		require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, census(t, conns, at), "and stays")
+		work(2)
+		for range 3 {
+			conns = append(conns, dial(t, addr))
+		}
+		census(t, conns, at)
+		n := census(t, conns, at)
+		require.Empty(t, n[3])
+		require.InDelta(t, n[1], n[2], 1)
+		work(1)
+		census(t, conns, at)
+		require.Equal(t, map[int]int{1: 15}, census(t, conns, at))
+	})
 }
 
 func TestRelief_FollowsTheLoad(t *testing.T) {
@@ -98,7 +110,7 @@ func TestRelief_FollowsTheLoad(t *testing.T) {
 	}
 	at := make(chan int, 1)
 	addr := serve(t, e, nomad(at))
-	conns := []*net.TCPConn{dial(t, addr), dial(t, addr)}
+	conns := []*peer{dial(t, addr), dial(t, addr)}
 	require.Equal(t, map[int]int{1: 2}, census(t, conns, at))
 
 	busy, stop := make(chan side, 1), atomic.Bool{}
@@ -121,24 +133,22 @@ func TestRelief_FollowsTheLoad(t *testing.T) {
 }
 
 func TestMoveTo_TakesAlongWhatWasNotRead(t *testing.T) {
-	e, work := scaled(t, 2)
-	if e == nil {
-		return
-	}
-	work(1)
-	at := make(chan int, 8)
-	addr := serve(t, e, nomad(at))
-	c := dial(t, addr)
-	_, err := io.WriteString(c, "abc")
-	require.NoError(t, err)
-	require.NoError(t, c.CloseWrite())
-	for range 20 { // on its way or not, moved or not: all of it comes back, and then the end
-		work(2)
+	forEachScaled(t, 2, func(t *testing.T, e netloop.Engine, work func(int)) {
 		work(1)
-	}
-	got, err := io.ReadAll(c)
-	require.NoError(t, err)
-	require.Equal(t, "abc", string(got))
+		at := make(chan int, 8)
+		addr := serve(t, e, nomad(at))
+		c := dial(t, addr)
+		_, err := io.WriteString(c, "abc")
+		require.NoError(t, err)
+		require.NoError(t, c.CloseWrite())
+		for range 20 { // on its way or not, moved or not: all of it comes back, and then the end
+			work(2)
+			work(1)
+		}
+		got, err := io.ReadAll(c)
+		require.NoError(t, err)
+		require.Equal(t, "abc", string(got))
+	})
 }
 
 func TestMoveTo_LosesNothingHoweverOftenTheLoadChanges(t *testing.T) {

@@ -23,7 +23,8 @@ import (
 // Conn is a stream connection that belongs to one executor. Except for Abort, its methods are
 // called by strands of that executor only. Deadlines follow net.Conn; one that lies in the past
 // wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded. One strand
-// at a time may be in Await or Read, and one in Write.
+// at a time may be in Await or Read, and one in Write. What a Write that was too late has left over is
+// sent by another that goes on with the rest.
 type Conn interface {
 	net.Conn
 
@@ -114,6 +115,11 @@ type Engine interface {
 	// handle owns the connection. A panic in handle closes the connection and is reported;
 	// connections that it dialled are its own to close (defer).
 	Serve(l net.Listener, handle func(Executor, Conn)) error
+
+	// Take starts handle as a strand for a connection that exists already. If it returns nil, nc is
+	// used up; otherwise nc is still the caller's, and usable. A strand of an event loop must not
+	// call it.
+	Take(nc net.Conn, handle func(Executor, Conn)) error
 
 	// Executors is the highest Index that a strand of this engine can see, plus one.
 	Executors() int

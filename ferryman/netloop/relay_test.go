@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,7 +103,7 @@ func dawdle(_ netloop.Executor, c netloop.Conn) {
 }
 
 func TestRelay_NobodyGetsAnothersAnswerWhoeverLeavesEarly(t *testing.T) {
-	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		r := &relay{idle: make(map[int][]netloop.Conn)}
 		r.upstream = serve(t, netloop.Goroutines(netloop.Options{}), dawdle)
 		addr := serve(t, e, r.serve)
@@ -137,10 +136,10 @@ func visit(t *testing.T, addr, who string) {
 		case 0:
 			return
 		case 1:
-			c.(*net.TCPConn).SetLinger(0)
+			c.SetLinger(0)
 			return
 		case 2:
-			c.(*net.TCPConn).CloseWrite()
+			c.CloseWrite()
 			return
 		}
 		got := make([]byte, messageSize)

@@ -120,7 +120,7 @@ func TestPanic_ClosesItsConnectionAndNothingElse(t *testing.T) {
 	}
 	reports := make(chan report, 10)
 	o := netloop.Options{Loops: 1, Panicked: func(v any, stack []byte) { reports <- report{v, string(stack)} }}
-	for name, e := range engines(t, o) {
+	for name, e := range transports(t, o) {
 		t.Run(name, func(t *testing.T) {
 			addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 				b := make([]byte, 16)
