@@ -67,8 +67,9 @@ func TestTake_ServesAConnectionOnEveryEngine(t *testing.T) {
 }
 
 // Those that are taken count as those that are accepted.
-func TestTake_SpreadsConnectionsEvenly(t *testing.T) {
-	e := engines(t, netloop.Options{Loops: 2})["loops"]
+func TestTake_SpreadsConnectionsOverTheLoopsAtWork(t *testing.T) {
+	e, work := scaled(t, 2)
+	work(2)
 	l := listen(t)
 	on := make(chan int, 1)
 	per := map[int]int{}
