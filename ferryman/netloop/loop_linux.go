@@ -4,23 +4,18 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// maxEvents is how many events a loop takes from the kernel at once.
-	maxEvents = 256
 	// allEvents is what connections are registered for, once.
 	allEvents = unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
-	// politeness is for how long a loop that never has to wait keeps its processor before
-	// other goroutines get a chance.
+	// politeness is for how long a loop that never parks keeps its processor before other goroutines
+	// get a chance, where there is no processor without a loop. Elsewhere the runtime's own time
+	// slices do, and a chance would only wake a thread that finds nothing to do.
 	politeness = time.Millisecond
-	// rushGap is the time between two turns up to which a loop waits in the kernel itself, on its
-	// processor, for as long at most: parking costs several system calls and wakes another thread.
-	rushGap = time.Millisecond
 )
 
 // loop is an event loop: a goroutine that turns events of an epoll set into ready strands and
@@ -36,21 +31,13 @@ type loop struct {
 	mail
 	index int
 
-	epoll  *os.File // its descriptor is epfd; the runtime's poller watches it
-	raw    syscall.RawConn
-	epfd   int
-	events [maxEvents]unix.EpollEvent
-	n      int                // events taken in this turn
-	take   func(uintptr) bool // fills events; made once
-	waited bool               // take has found nothing, so the loop waited
-	inRush bool               // the last turn came soon after the one before
-	polite int64              // when the loop last waited, or let other goroutines run
+	poller
+	polite int64 // when the loop last parked, or let other goroutines run
 
 	slots    []slot
 	vacant   int32 // first of the list of free slots, 0 if there is none
 	sweepAt  int64 // no deadline needs attention earlier; 0: none at all
 	sweptAt  int64 // the last sweep
-	armed    int64 // the deadline of epoll's file, 0 if it has none
 	closing  bool
 	rest     rest
 	accepted atomic.Int32 // accepted connections here or on their way: counted by whoever accepts
@@ -72,28 +59,18 @@ func newLoop(e *loopEngine, index int) (*loop, error) {
 	l.base = time.Now()
 	l.rest.base = l.base
 	l.tick()
+	if err := l.open(); err != nil {
+		return nil, err
+	}
 	var err error
-	if l.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
-	}
-	unix.SetNonblock(l.epfd, true) // so that NewFile gives it to the runtime's poller
-	l.epoll = os.NewFile(uintptr(l.epfd), "epoll")
-	if l.raw, err = l.epoll.SyscallConn(); err == nil {
-		l.wakefd, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	}
-	if err == nil {
+	if l.wakefd, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err == nil {
 		// Edge-triggered: each write is an event, and nobody needs to read the counter.
 		err = l.watch(l.wakefd, unix.EPOLLIN|unix.EPOLLET, 0)
 	}
 	if err != nil {
-		l.epoll.Close()
+		l.poller.close()
 		unix.Close(l.wakefd)
 		return nil, err
-	}
-	l.take = func(fd uintptr) bool {
-		l.n = epollWait(int(fd), l.events[:], 0)
-		l.waited = l.waited || l.n == 0
-		return l.n > 0
 	}
 	return l, nil
 }
@@ -141,48 +118,24 @@ func (l *loop) turn() {
 // wait takes the next events. It waits for the first unless there are strands to run.
 func (l *loop) wait() {
 	if len(l.ready) > 0 {
-		l.take(uintptr(l.epfd))
+		l.take(0)
 		l.waited = false
 		l.tick()
 	} else {
 		l.tick()
-		l.rest.begin(l.at)
-		l.await()
 		begun := l.at
+		l.rest.begin(begun)
+		l.await(&l.clock, l.sweepAt)
 		l.tick()
-		l.inRush = l.at-begun < int64(rushGap)
 		l.rest.end(begun, l.at)
+		l.lasted(time.Duration(l.at - begun))
 	}
 	if l.waited {
 		l.waited, l.polite = false, l.at
-	} else if l.at-l.polite > int64(politeness) {
+	} else if l.at-l.polite > int64(politeness) && l.e.allWork() {
 		l.polite = l.at
 		runtime.Gosched()
 	}
-}
-
-// await waits for events.
-func (l *loop) await() {
-	if !l.inRush || !l.rush() {
-		if l.sweepAt != 0 && (l.armed == 0 || l.sweepAt < l.armed) {
-			l.armed = l.sweepAt
-			l.epoll.SetReadDeadline(l.base.Add(time.Duration(l.armed)))
-		}
-		l.n = 0
-		// Through the runtime's poller: telling the scheduler of a call that blocks makes it take
-		// the processor away and give it back, which costs more than the extra wait in between.
-		if l.raw.Read(l.take) != nil { // the deadline, but what is there comes first
-			l.armed = 0
-			l.epoll.SetReadDeadline(time.Time{})
-			l.take(uintptr(l.epfd))
-		}
-	}
-}
-
-// rush waits for events that are likely to come soon. It returns false if none came.
-func (l *loop) rush() bool {
-	l.n = epollWait(l.epfd, l.events[:], uintptr(rushGap/time.Millisecond))
-	return l.n > 0
 }
 
 // add gives c a slot and has epoll watch its descriptor.
@@ -223,7 +176,7 @@ func (l *loop) release() {
 		}
 	}
 	l.scheduler.release()
-	l.epoll.Close()
+	l.poller.close()
 	unix.Close(l.wakefd)
 }
 

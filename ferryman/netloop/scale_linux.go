@@ -39,6 +39,8 @@ func (e *loopEngine) work(n int) {
 	}
 }
 
+func (e *loopEngine) allWork() bool { return int(e.crew.working.Load()) == len(e.loops) }
+
 // scale has as many loops at work as the load needs, until the engine is closed.
 func (e *loopEngine) scale() {
 	defer e.ended.Done()
