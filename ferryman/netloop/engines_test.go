@@ -52,6 +52,7 @@ func listen(t testing.TB) net.Listener {
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
+	secured.Delete(l.Addr().String()) // an earlier listener may have had the same port
 	return l
 }
 

@@ -77,7 +77,6 @@ func mark(e netloop.Engine, l net.Listener) {
 	if same, ok := e.(sameEngine); ok {
 		e = same.Engine
 	}
-	secured.Delete(l.Addr().String()) // of an earlier listener at the same port
 	if _, ok := e.(overTLS); ok {
 		secured.Store(l.Addr().String(), true)
 	}
