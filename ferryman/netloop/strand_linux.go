@@ -8,7 +8,7 @@ const (
 	turnBudget = 128 << 10
 	callCost   = 2 << 10
 	// maxParked is how many coroutines without work a loop keeps.
-	maxParked = 128
+	maxParked = 32
 	// maxBatch is how long a queue a loop keeps when it is empty again.
 	maxBatch = 4096
 )

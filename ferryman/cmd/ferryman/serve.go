@@ -64,6 +64,7 @@ func (p *program) serve(ctx context.Context) error {
 	defer cancel()
 	s.watchConfig(ctx, file, c)
 	s.watchCertificate(ctx)
+	go collect(ctx)
 	return s.run(ctx, cancel)
 }
 
