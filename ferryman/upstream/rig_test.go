@@ -38,6 +38,7 @@ func forEachEngine(t *testing.T, body func(t *testing.T, r *rig)) {
 	t.Run("loops", func(t *testing.T) {
 		e, err := netloop.Loops(netloop.Options{Loops: 2})
 		require.NoError(t, err)
+		e.(interface{ Work(int) }).Work(2)
 		body(t, newRig(t, e))
 	})
 }
