@@ -47,7 +47,7 @@ func (c *clientH1) serve() {
 func (c *clientH1) goOn(ex netloop.Executor, conn netloop.Conn) {
 	c.ex, c.raw, c.conn = ex, conn, conn
 	c.in.Follow(conn)
-	c.entry = &client{close: conn.Abort, cut: conn.Abort}
+	c.entry = newClient(conn)
 	if !c.p.clients.add(c.entry, 0) { // a drain has begun
 		c.in.Release()
 		conn.Close()

@@ -98,7 +98,8 @@ func (p *Proxy) handOver(h *clientH1) bool {
 	c := newClientH2(p, p.goroutines, raw, raw)
 	c.in, h.in = h.in, h1.Reader{}
 	c.in.Follow(raw)
-	c.entry = &client{close: raw.Abort, cut: raw.Abort, drain: c.drain}
+	c.entry = newClient(raw)
+	c.entry.drain = c.drain
 	if !p.clients.add(c.entry, 0) { // the old entry stood for the same connection
 		c.in.Release()
 		raw.Close()

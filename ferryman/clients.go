@@ -3,6 +3,8 @@ package ferryman
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // clientState is where a client's connection stands, as drain and gauges see it.
@@ -17,11 +19,12 @@ const (
 // client is the entry of one connection.
 type client struct {
 	state atomic.Int32
-	// close ends an idle connection, cut any; both are safe from any goroutine.
-	close, cut func()
+	abort func() // ends the connection; safe from any goroutine
 	// drain begins the goodbye of a connection that can say one; nil: state alone decides.
 	drain func()
 }
+
+func newClient(conn netloop.Conn) *client { return &client{abort: conn.Abort} }
 
 // begin marks a request in service. false: the drain was faster.
 func (c *client) begin() bool { return c.state.CompareAndSwap(clientIdle, clientActive) }
@@ -90,7 +93,7 @@ func (s *clients) drain() <-chan struct{} {
 		case c.drain != nil:
 			c.drain()
 		case c.state.CompareAndSwap(clientIdle, clientClosed):
-			c.close()
+			c.abort()
 		}
 	}
 	return empty
@@ -101,7 +104,7 @@ func (s *clients) cutAll() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.all {
-		c.cut()
+		c.abort()
 	}
 	return len(s.all)
 }

@@ -63,13 +63,15 @@ func talk(c net.Conn, who int) error {
 func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tls=%t", secure), func(t *testing.T) {
-			p, addr := startProxy(t, "", testConfig(map[string]string{"/": startUpstream(t, mirroring)}))
-			connect := func() (net.Conn, error) { return net.Dial("tcp", addr) }
+			serve := startProxy
+			connect := func(addr string) (net.Conn, error) { return net.Dial("tcp", addr) }
 			if secure {
-				_, cert, _, _ := startTLS(t)
-				addr = serveTLS(t, p, cert)
-				connect = func() (net.Conn, error) { return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) }
+				serve = startTLSProxy
+				connect = func(addr string) (net.Conn, error) {
+					return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+				}
 			}
+			p, addr := serve(t, "", testConfig(map[string]string{"/": startUpstream(t, mirroring)}))
 			loops, ok := p.engine.(interface{ Work(int) })
 			if !ok {
 				return // one executor
@@ -88,7 +90,7 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 			})
 			for i := range 16 {
 				talking.Go(func() {
-					c, err := connect()
+					c, err := connect(addr)
 					if err == nil {
 						defer c.Close()
 						c.SetDeadline(time.Now().Add(patience))
@@ -104,7 +106,7 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 
 			for i := range 16 {
 				talking.Go(func() {
-					c, err := connect()
+					c, err := connect(addr)
 					for err == nil {
 						c.SetDeadline(time.Now().Add(patience))
 						err = talk(c, i)

@@ -140,7 +140,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 		engine = p.goroutines
 	}
 	return p.serve(engine, l, func(ex netloop.Executor, raw netloop.Conn) {
-		entry := &client{close: raw.Abort, cut: raw.Abort}
+		entry := newClient(raw)
 		if !p.clients.add(entry, p.maxConnections()) {
 			raw.Close()
 			return

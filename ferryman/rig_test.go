@@ -88,12 +88,18 @@ func testConfig(routes map[string]string) config.Config {
 // startProxy serves a configuration on a loopback port.
 func startProxy(t testing.TB, engine string, c config.Config) (p *Proxy, addr string) {
 	t.Helper()
+	return start(t, engine, c, (*Proxy).Serve)
+}
+
+// start is startProxy with a choice of how to serve.
+func start(t testing.TB, engine string, c config.Config, serve func(*Proxy, net.Listener) error) (p *Proxy, addr string) {
+	t.Helper()
 	p, err := New(c, Options{Engine: engine})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- p.Serve(l) }()
+	go func() { served <- serve(p, l) }()
 	t.Cleanup(func() {
 		require.NoError(t, p.Close())
 		require.NoError(t, <-served)

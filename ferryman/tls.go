@@ -124,7 +124,7 @@ func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 	_, tcp := l.(*net.TCPListener)
 	onLoops := tcp && p.engine != netloop.Engine(p.goroutines)
 	return p.serve(p.goroutines, l, func(ex netloop.Executor, raw netloop.Conn) {
-		entry := &client{close: raw.Abort, cut: raw.Abort}
+		entry := newClient(raw)
 		if !p.clients.add(entry, p.maxConnections()) {
 			raw.Close()
 			return
@@ -159,7 +159,7 @@ func (p *Proxy) moveToLoop(ex netloop.Executor, raw netloop.Conn, conn *netloop.
 		return
 	}
 	err = p.engine.Take(plain, func(ex netloop.Executor, raw netloop.Conn) {
-		moved := &client{close: raw.Abort, cut: raw.Abort}
+		moved := newClient(raw)
 		added := p.clients.add(moved, 0) // the old entry stood for the same connection
 		p.clients.remove(entry)
 		if !added {

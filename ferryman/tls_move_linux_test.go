@@ -1,7 +1,6 @@
 package ferryman
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
@@ -15,13 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// dialTLS begins a connection. The handshake comes with the first request.
-func dialTLS(t testing.TB, addr string) *rawClient {
-	t.Helper()
-	c := tls.Client(dial(t, addr).Conn, &tls.Config{InsecureSkipVerify: true})
-	return &rawClient{Conn: c, t: t, in: bufio.NewReader(c)}
-}
 
 // Without a descriptor to move with, a connection stays where its handshake was.
 func TestTLS_IsServedOnGoroutinesForWantOfDescriptors(t *testing.T) {

@@ -40,47 +40,42 @@ func writePair(t testing.TB, certFile, keyFile, name string) {
 	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
 }
 
-// startTLSProxy is startProxy over TLS.
-func startTLSProxy(t testing.TB, engine string, c config.Config) (p *Proxy, addr string) {
-	t.Helper()
-	certFile, keyFile := filepath.Join(t.TempDir(), "c.pem"), filepath.Join(t.TempDir(), "k.pem")
-	writePair(t, certFile, keyFile, "one")
-	cert, err := LoadCertificate(certFile, keyFile)
-	require.NoError(t, err)
-	p, err = New(c, Options{Engine: engine})
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- p.ServeTLS(l, cert) }()
-	t.Cleanup(func() {
-		require.NoError(t, p.Close())
-		require.NoError(t, <-served)
-	})
-	return p, l.Addr().String()
-}
-
-// startTLS serves a proxy over TLS and returns its address and certificate.
-func startTLS(t testing.TB) (addr string, cert *Certificate, certFile, keyFile string) {
+// newCertificate loads a fresh pair, and tells where it lies.
+func newCertificate(t testing.TB) (cert *Certificate, certFile, keyFile string) {
 	t.Helper()
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	writePair(t, certFile, keyFile, "one")
 	cert, err := LoadCertificate(certFile, keyFile)
 	require.NoError(t, err)
-	p, err := New(testConfig(map[string]string{"/": startUpstream(t, answering(hello))}), Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { p.Close() })
-	return serveTLS(t, p, cert), cert, certFile, keyFile
+	return cert, certFile, keyFile
 }
 
-// serveTLS has p serve TLS as well, until it closes.
-func serveTLS(t testing.TB, p *Proxy, cert *Certificate) (addr string) {
+// serveTLS is for start.
+func serveTLS(cert *Certificate) func(*Proxy, net.Listener) error {
+	return func(p *Proxy, l net.Listener) error { return p.ServeTLS(l, cert) }
+}
+
+// startTLSProxy is startProxy over TLS.
+func startTLSProxy(t testing.TB, engine string, c config.Config) (p *Proxy, addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	go p.ServeTLS(l, cert)
-	return l.Addr().String()
+	cert, _, _ := newCertificate(t)
+	return start(t, engine, c, serveTLS(cert))
+}
+
+// startTLS serves a proxy over TLS and returns its address and certificate.
+func startTLS(t testing.TB) (addr string, cert *Certificate, certFile, keyFile string) {
+	t.Helper()
+	cert, certFile, keyFile = newCertificate(t)
+	_, addr = start(t, "", testConfig(map[string]string{"/": startUpstream(t, answering(hello))}), serveTLS(cert))
+	return addr, cert, certFile, keyFile
+}
+
+// dialTLS begins a connection. The handshake comes with the first request.
+func dialTLS(t testing.TB, addr string) *rawClient {
+	t.Helper()
+	c := tls.Client(dial(t, addr).Conn, &tls.Config{InsecureSkipVerify: true})
+	return &rawClient{Conn: c, t: t, in: bufio.NewReader(c)}
 }
 
 // nameAt is the name in the certificate that a new handshake gets.
@@ -162,14 +157,13 @@ func TestTLS_SlowReadersGoOnAndStoppedOnesEnd(t *testing.T) {
 		c := testConfig(map[string]string{"/": upstream})
 		c.BodyIdleTimeout = limit
 		p, addr := startTLSProxy(t, engine, c)
-		get := func() net.Conn {
-			nc := tls.Client(dial(t, addr).Conn, &tls.Config{InsecureSkipVerify: true})
-			_, err := io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			require.NoError(t, err)
-			return nc
+		get := func() *rawClient {
+			c := dialTLS(t, addr)
+			c.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			return c
 		}
 		slow, begun := get(), time.Now()
-		resp, err := http.ReadResponse(bufio.NewReader(slow), nil)
+		resp, err := http.ReadResponse(slow.in, nil)
 		require.NoError(t, err)
 		for n, b := 0, make([]byte, size/16); n < size; n += len(b) {
 			<-time.After(limit / 5)

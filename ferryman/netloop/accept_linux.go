@@ -117,19 +117,23 @@ func (a *acceptor) place(fd int, from netip.AddrPort) {
 		_ = l.adopt(c, a.handle)
 		return
 	}
-	l.receive(c, a.handle)
+	l.receive(c, a.handle, nil)
 }
 
-// receive takes over a connection that is on no loop's hands. It may be called by any goroutine.
-func (l *loop) receive(c *loopConn, handle func(Executor, Conn)) {
+// receive takes over a connection that is on no loop's hands, and reports to done, which may be nil,
+// whether that went well. It may be called by any goroutine.
+func (l *loop) receive(c *loopConn, handle func(Executor, Conn), done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
 	l.accepted.Add(1)
-	if !l.post(func() { _ = l.adopt(c, handle) }) {
+	if !l.post(func() { done(l.adopt(c, handle)) }) {
 		l.accepted.Add(-1)
 		unix.Close(c.fd)
+		done(net.ErrClosed)
 	}
 }
 
-// adopt starts handle with a connection that is not watched yet, or closes it.
 func (l *loop) adopt(c *loopConn, handle func(Executor, Conn)) error {
 	err := net.ErrClosed
 	if !l.closing {

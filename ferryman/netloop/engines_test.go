@@ -36,7 +36,13 @@ func engines(t testing.TB, o netloop.Options) map[string]netloop.Engine {
 // forEachEngine runs body over every engine of this system, with two loops where there are any.
 func forEachEngine(t *testing.T, body func(t *testing.T, e netloop.Engine)) {
 	t.Helper()
-	for name, e := range engines(t, netloop.Options{Loops: 2}) {
+	forEachOf(t, engines(t, netloop.Options{Loops: 2}), body)
+}
+
+// forEachOf runs body over engines, and closes each behind it.
+func forEachOf(t *testing.T, all map[string]netloop.Engine, body func(t *testing.T, e netloop.Engine)) {
+	t.Helper()
+	for name, e := range all {
 		t.Run(name, func(t *testing.T) {
 			body(t, e)
 			require.NoError(t, e.Close())

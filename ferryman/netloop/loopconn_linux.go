@@ -257,7 +257,7 @@ func (c *loopConn) MoveTo(to Executor, handle func(Executor, Conn)) {
 	l := to.(*loop)
 	moved := &loopConn{l: l, client: c.client, urgent: c.urgent, peer: c.peer, local: c.local, remote: c.remote}
 	moved.fd = c.unhook()
-	l.receive(moved, handle)
+	l.receive(moved, handle, nil)
 }
 
 func (c *loopConn) Detach() (net.Conn, error) {

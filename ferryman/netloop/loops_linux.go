@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // closePoll is how often a served listener is asked whether it has been closed: nobody tells.
@@ -105,16 +103,11 @@ func (e *loopEngine) Take(nc net.Conn, handle func(Executor, Conn)) error {
 		return err
 	}
 	l := e.leastLoaded(e.loops[0])
-	l.accepted.Add(1)
 	c := &loopConn{l: l, fd: fd, client: true}
 	c.local, _ = tcp.LocalAddr().(*net.TCPAddr)
 	c.remote, _ = tcp.RemoteAddr().(*net.TCPAddr)
 	taken := make(chan error, 1)
-	if !l.post(func() { taken <- l.adopt(c, handle) }) {
-		l.accepted.Add(-1)
-		unix.Close(fd)
-		return net.ErrClosed
-	}
+	l.receive(c, handle, func(err error) { taken <- err })
 	if err := <-taken; err != nil {
 		return err
 	}

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
@@ -61,12 +59,7 @@ func transports(t testing.TB, o netloop.Options) map[string]netloop.Engine {
 // forEachTransport is forEachEngine with TLS on event loops beside.
 func forEachTransport(t *testing.T, body func(t *testing.T, e netloop.Engine)) {
 	t.Helper()
-	for name, e := range transports(t, netloop.Options{Loops: 2}) {
-		t.Run(name, func(t *testing.T) {
-			body(t, e)
-			require.NoError(t, e.Close())
-		})
-	}
+	forEachOf(t, transports(t, netloop.Options{Loops: 2}), body)
 }
 
 // secured are the addresses at which a client must speak TLS.
