@@ -130,5 +130,5 @@ func (l *lab) install(ctx context.Context, tool string) (string, error) {
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
 	}
-	return bin, l.sh(ctx, ".", "go install "+tool, "GOWORK=off", "GOBIN="+dir)
+	return bin, l.sh(ctx, ".", "go install "+tool, "GOWORK=off", "CGO_ENABLED=0", "GOBIN="+dir)
 }
