@@ -10,7 +10,7 @@ import (
 )
 
 // closePoll is how often a served listener is asked whether it has been closed: nobody tells.
-const closePoll = 50 * time.Millisecond
+const closePoll = 250 * time.Millisecond
 
 type loopEngine struct {
 	o      Options

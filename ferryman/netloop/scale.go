@@ -13,6 +13,9 @@ const (
 	// crowdedFor is how many looks in a row must agree before there are more loops, and patient the
 	// same before there are fewer. That doubles, up to mostPatient, where fewer were soon too few.
 	crowdedFor, patient, mostPatient = 2, 40, 1280
+	// atRest is how busy one loop alone may be for the next look to be seldom ticks away, not one: a
+	// process that has nothing to do should not wake up to find that out.
+	atRest, seldom = 0.1, 5
 )
 
 // scaler decides how many loops are at work. One that has much to do is cheaper than two that have
@@ -24,11 +27,12 @@ type scaler struct {
 	high     int // looks in a row at which there were too few at work
 	low      int // and too many
 	patience int // how large low must grow
-	fewer    int // looks since there were last made fewer
+	fewer    int // ticks since there were last made fewer
+	next     int // ticks until the next look
 }
 
 func newScaler(loops int) scaler {
-	return scaler{loops: loops, working: 1, patience: patient, fewer: patient}
+	return scaler{loops: loops, working: 1, patience: patient, fewer: patient, next: 1}
 }
 
 // look takes the share of time that the busiest of the loops at work has worked since the last look,
@@ -37,7 +41,7 @@ func newScaler(loops int) scaler {
 // They are two measures for a reason. A loop that other programs keep from running is crowded, as its
 // clients see it, but how much there is to do only the processors tell.
 func (s *scaler) look(busiest, processors float64) int {
-	s.high, s.low, s.fewer = s.high+1, s.low+1, s.fewer+1
+	s.high, s.low, s.fewer = s.high+1, s.low+1, s.fewer+s.next
 	if busiest < crowded || s.working == s.loops {
 		s.high = 0
 	}
@@ -54,6 +58,10 @@ func (s *scaler) look(busiest, processors float64) int {
 		s.working, s.high = min(2*s.working, s.loops), 0
 	case s.low >= s.patience:
 		s.working, s.low, s.fewer = s.working-1, 0, 0
+	}
+	s.next = 1
+	if s.working == 1 && busiest < atRest {
+		s.next = seldom
 	}
 	return s.working
 }

@@ -44,7 +44,7 @@ func (e *loopEngine) allWork() bool { return int(e.crew.working.Load()) == len(e
 // scale has as many loops at work as the load needs, until the engine is closed.
 func (e *loopEngine) scale() {
 	defer e.ended.Done()
-	t := time.NewTicker(scaleTick)
+	t := time.NewTimer(scaleTick)
 	defer t.Stop()
 	s := newScaler(len(e.loops))
 	waited := make([]time.Duration, len(e.loops))
@@ -70,6 +70,7 @@ func (e *loopEngine) scale() {
 		if n != int(e.crew.working.Load()) && !e.crew.pinned.Load() {
 			e.work(n)
 		}
+		t.Reset(time.Duration(s.next) * scaleTick)
 	}
 }
 

@@ -43,6 +43,19 @@ func TestScaler_TakesAwayOneAtATimeWhatHasBeenSpareForLong(t *testing.T) {
 	require.Equal(t, 1, last(looks(&s, 1000, 0, 0)))
 }
 
+func TestScaler_LooksSeldomWhereThereIsNothingToDo(t *testing.T) {
+	s := newScaler(2)
+	s.look(0.05, 0.05)
+	require.Equal(t, seldom, s.next)
+	s.look(0.5, 0.5)
+	require.Equal(t, 1, s.next)
+	looks(&s, crowdedFor, 1, 1)
+	require.Equal(t, 1, last(looks(&s, patient, 0, 0)))
+	looks(&s, patient/seldom+1, 0, 0)
+	require.Equal(t, 2, last(looks(&s, crowdedFor, 1, 1)))
+	require.Equal(t, 1, last(looks(&s, patient, 0, 0)), "each of these looks stood for several")
+}
+
 // A load that one loop cannot carry, though it looks as if: the number must not swing for ever.
 func TestScaler_LearnsWhereFewerWereTooFew(t *testing.T) {
 	s := newScaler(2)
