@@ -35,7 +35,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "ferryman")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/ferryman")
+	build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/ferryman")
 	build.Dir, build.Env = module, append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the proxy: %v: %s\n", err, out)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -57,8 +58,12 @@ func collect(ctx context.Context) {
 		case <-t.C:
 		}
 		metrics.Read(heap)
-		if c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64()) {
+		switch {
+		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64()):
+		case c.due > 0:
 			runtime.GC()
+		default:
+			debug.FreeOSMemory() // the same, and what is free now is the system's
 		}
 	}
 }
