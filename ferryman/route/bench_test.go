@@ -45,6 +45,15 @@ func TestTable_OrdinaryLookupsDoNotAllocate(t *testing.T) {
 	}
 }
 
+// The longest path there is, of what is dear to normalize.
+func TestTable_LongPathsThatAreNotPlainAllocateOnce(t *testing.T) {
+	table := wide(t, 1000)
+	for _, piece := range []string{"/%41", "%20/%20a", "//a/"} {
+		path := append([]byte("/"), bytes.Repeat([]byte(piece), 16383/len(piece))...)
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { table.Resolve(path) }), 1.0, piece)
+	}
+}
+
 func BenchmarkTable_Resolve(b *testing.B) {
 	for _, n := range []int{10, 100, 1000, 10_000} {
 		table := wide(b, n)

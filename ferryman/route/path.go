@@ -1,9 +1,9 @@
 package route
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -78,26 +78,31 @@ func appendNormal(dst, path []byte) ([]byte, error) {
 	if !rooted(path) {
 		return nil, ErrNotRooted
 	}
-	segment := 0 // where the present one begins in dst, which was empty
+	dst = slices.Grow(dst, len(path)) // a normal form is no longer than its path
+	segment := 0                      // where the present one begins in dst, which was empty
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; c {
 		case '/':
+			if i > 0 && len(dst) == segment {
+				continue
+			}
 			if dots(dst[segment:]) {
 				return nil, ErrDotSegment
 			}
-			if i == 0 || len(dst) > segment {
-				dst = append(dst, '/')
-			}
+			dst = append(dst, '/')
 			segment = len(dst)
 		case '%':
-			var octet [1]byte
-			if _, err := hex.Decode(octet[:], path[i+1:min(i+3, len(path))]); err != nil || len(path) < i+3 {
+			if len(path) < i+3 {
 				return nil, ErrEscape
 			}
-			if octet[0] == 0 {
+			octet := hexDigits[path[i+1]]<<4 | hexDigits[path[i+2]]
+			if octet > 0xFF {
+				return nil, ErrEscape
+			}
+			if octet == 0 {
 				return nil, ErrNUL
 			}
-			dst = appendEscape(dst, octet[0])
+			dst = appendEscape(dst, byte(octet))
 			i += 2
 		case '\\':
 			return nil, ErrBackslash
@@ -116,11 +121,28 @@ func appendNormal(dst, path []byte) ([]byte, error) {
 func dots(segment []byte) bool { return string(segment) == "." || string(segment) == ".." }
 
 func appendEscape(dst []byte, c byte) []byte {
-	if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+	if unreserved[c] {
 		return append(dst, c)
 	}
-	const digits = "0123456789ABCDEF"
-	return append(dst, '%', digits[c>>4], digits[c&15])
+	return append(dst, '%', upperHex[c>>4], upperHex[c&15])
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// Tables, for a path of 16 KiB may be all escapes.
+var (
+	unreserved = [256]bool{'-': true, '.': true, '_': true, '~': true} // RFC 3986 section 2.3
+	hexDigits  [256]uint16                                             // the value of a digit; beyond a byte where there is none
+)
+
+func init() {
+	for c := range hexDigits {
+		unreserved[c] = unreserved[c] || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		hexDigits[c] = 0x100
+	}
+	for v, c := range []byte(upperHex) {
+		hexDigits[c], hexDigits[c|0x20] = uint16(v), uint16(v)
+	}
 }
 
 // cleanPrefix returns a configured prefix without its trailing slash.
