@@ -129,7 +129,7 @@ func (l *loop) receive(c *loopConn, handle func(Executor, Conn), done func(error
 	l.accepted.Add(1)
 	if !l.post(func() { done(l.adopt(c, handle)) }) {
 		l.accepted.Add(-1)
-		unix.Close(c.fd)
+		_ = closeSocket(c.fd)
 		done(net.ErrClosed)
 	}
 }
@@ -141,7 +141,7 @@ func (l *loop) adopt(c *loopConn, handle func(Executor, Conn)) error {
 	}
 	if err != nil {
 		l.accepted.Add(-1)
-		unix.Close(c.fd)
+		_ = closeSocket(c.fd)
 		return err
 	}
 	l.start(c, func() { handle(l, c) })

@@ -46,13 +46,13 @@ func (c *loopConn) connect(timeout time.Duration) error {
 	// Only then epoll: a socket that is not even connecting counts as hung up.
 	begun := unix.Connect(fd, to)
 	if begun != nil && begun != unix.EINPROGRESS {
-		unix.Close(fd)
+		_ = closeSocket(fd)
 		return os.NewSyscallError("connect", begun)
 	}
 	c.fd = fd
 	if err := c.l.add(c); err != nil {
 		c.fd = -1
-		unix.Close(fd)
+		_ = closeSocket(fd)
 		return err
 	}
 	if begun == nil {
@@ -101,7 +101,7 @@ func (l *loop) dialName(addr string, timeout time.Duration) (Conn, error) {
 		err = l.add(c)
 	}
 	if err != nil {
-		unix.Close(c.fd)
+		_ = closeSocket(c.fd)
 		return nil, err
 	}
 	return c, nil

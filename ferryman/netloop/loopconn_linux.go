@@ -241,7 +241,7 @@ func (c *loopConn) Close() error {
 	if c.fd < 0 {
 		return net.ErrClosed
 	}
-	return os.NewSyscallError("close", unix.Close(c.unhook()))
+	return os.NewSyscallError("close", closeSocket(c.unhook()))
 }
 
 func (c *loopConn) Reset() error {

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of the hot path. They never block, so the scheduler need not know of them.
+// The system calls of the hot path. They never block, so the scheduler need not know of them: of one that
+// it knows of and that takes long, its monitor makes another thread's work.
 
 const canPeek = true
 
@@ -53,6 +54,14 @@ func accept(fd int, from *unix.RawSockaddrAny) (int, syscall.Errno) {
 	n, _, e := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(from)),
 		uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 	return int(n), e
+}
+
+// closeSocket closes a socket, which waits for nothing unless the socket lingers for a time.
+func closeSocket(fd int) error {
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); e != 0 {
+		return e
+	}
+	return nil
 }
 
 // maxUnsent is how many bytes for a slow reader the kernel takes in beyond those that are on their way.
