@@ -134,6 +134,7 @@ func (l *loop) receive(c *loopConn, handle func(Executor, Conn), done func(error
 	}
 }
 
+// adopt starts handle with a connection that is not watched yet, or closes it.
 func (l *loop) adopt(c *loopConn, handle func(Executor, Conn)) error {
 	err := net.ErrClosed
 	if !l.closing {
