@@ -3,7 +3,6 @@ package route
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -72,14 +71,16 @@ func plain(path []byte) bool {
 	return found == 0 && rooted(path)
 }
 
-// appendNormal appends the normal form of path (RFC 3986 section 6.2.2): escapes of unreserved characters
-// decoded, other escapes in upper case, runs of slashes merged.
+// appendNormal appends to dst, which is empty, the normal form of path (RFC 3986 section 6.2.2): escapes
+// of unreserved characters decoded, other escapes in upper case, runs of slashes merged.
 func appendNormal(dst, path []byte) ([]byte, error) {
 	if !rooted(path) {
 		return nil, ErrNotRooted
 	}
-	dst = slices.Grow(dst, len(path)) // a normal form is no longer than its path
-	segment := 0                      // where the present one begins in dst, which was empty
+	if cap(dst) < len(path) { // slices.Grow allocates twice under the race detector
+		dst = make([]byte, 0, len(path)) // a normal form is no longer than its path
+	}
+	segment := 0 // where the present one begins in dst, which is empty
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; c {
 		case '/':
