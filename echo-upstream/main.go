@@ -4,9 +4,6 @@
 //	echo-upstream --data-bind :8000 --admin-bind :8001 --instance a
 //	curl -X PUT localhost:8001/fault -d '{"latency":"3s"}'
 //	echo-upstream healthcheck --admin-bind :8001
-//
-// Under measurement, GOMAXPROCS=1 in its environment makes it a fifth cheaper: its processors do not
-// wake each other.
 package main
 
 import (

@@ -50,6 +50,21 @@ func plain(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.Response.SetBodyRaw(body)
 }
 
+// fixedAnswer is what the data server answers to GET /echo, with the date of now.
+func (s *Server) fixedAnswer(last bool) []byte {
+	var answer fasthttp.Response
+	answer.Header.SetServer(s.data.Name)
+	answer.Header.SetContentTypeBytes(textPlain)
+	answer.Header.SetBytesKV(instanceField, s.instanceBytes)
+	answer.SetBodyRaw(echoBody)
+	if last {
+		answer.SetConnectionClose()
+	}
+	var b bytes.Buffer
+	_, _ = answer.WriteTo(&b) // a buffer takes everything
+	return b.Bytes()
+}
+
 // drain reads a request's body to its end, so that the connection can be used again.
 func drain(ctx *fasthttp.RequestCtx) {
 	if body := ctx.RequestBodyStream(); body != nil {

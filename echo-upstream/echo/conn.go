@@ -2,6 +2,7 @@ package echo
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,7 @@ import (
 // listener hands out connections that can reset, hold and trickle.
 type listener struct {
 	net.Listener
-	opened *atomic.Uint64
-	open   *atomic.Int64
+	s *Server
 }
 
 func (l listener) Accept() (net.Conn, error) {
@@ -21,9 +21,9 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.opened.Add(1)
-	l.open.Add(1)
-	return &conn{Conn: c, open: l.open}, nil
+	l.s.opened.Add(1)
+	l.s.openNow.Add(1)
+	return &conn{Conn: c, open: &l.s.openNow}, nil
 }
 
 // conn is a client connection. It belongs to the goroutine that serves it.
@@ -32,9 +32,13 @@ type conn struct {
 	open   *atomic.Int64
 	closed atomic.Bool
 	slow   *trickle // non-nil while an answer's body is slowed down
+
+	// What a loop has left.
+	unread, unsent []byte
+	last           bool // nothing is to be read behind unsent
 }
 
-// connOf is the connection that a request came on. Every connection comes from listener.
+// connOf is the connection that a request came on.
 func connOf(ctx *fasthttp.RequestCtx) *conn { return ctx.Conn().(*conn) }
 
 // Close may be called more than once; the server closes again what a fault closed.
@@ -63,6 +67,24 @@ func (c *conn) readUntilGone(left chan<- struct{}) {
 			return
 		}
 	}
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if len(c.unsent) > 0 {
+		if _, err := c.Conn.Write(c.unsent); err != nil {
+			return 0, err
+		}
+		c.unsent = nil
+	}
+	if c.last {
+		return 0, io.EOF
+	}
+	if len(c.unread) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
 }
 
 func (c *conn) Write(p []byte) (int, error) {

@@ -10,6 +10,9 @@
 //	...
 //	s.Shutdown(ctx)
 //
+// On Linux, requests for /echo that come whole are answered by event loops; a connection with any other
+// one is served by a goroutine from then on (front_linux.go).
+//
 // The endpoints are recognised at the end of the path, so that they work behind a proxy that keeps
 // its prefix (/svc-a/status/503). Only /health must be the whole path.
 //

@@ -34,6 +34,7 @@ type Server struct {
 
 	injected atomic.Pointer[injection] // written by the admin port, read once per request; nil: no fault
 	stopping chan struct{}             // closed by Shutdown: ends all waits
+	fronts   fronts
 
 	started       time.Time
 	sequence      atomic.Uint64
@@ -81,7 +82,11 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // ServeData answers on l until Shutdown, and then returns nil. It closes l.
 func (s *Server) ServeData(l net.Listener) error {
-	return s.data.Serve(listener{Listener: l, opened: &s.opened, open: &s.openNow})
+	front, err := s.newFront(l)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return s.data.Serve(front)
 }
 
 // ServeAdmin answers admin requests on l until Shutdown, and then returns nil. It closes l.
@@ -98,6 +103,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if !s.stoppedBefore.Swap(true) {
 		close(s.stopping)
 	}
+	s.stopFronts()
 	return errors.Join(s.data.ShutdownWithContext(ctx), s.admin.Shutdown(ctx))
 }
 

@@ -24,6 +24,7 @@ type loop struct {
 	buffer   []byte // received bytes; empty between two reads
 	grain    time.Duration
 	receiver receiver
+	pause    func(time.Duration)
 
 	lanes []*lane // by index in the schedule; nil: another loop's
 	mine  []*lane
@@ -48,6 +49,10 @@ func newLoop(r *Runner, index int) (*loop, error) {
 		r: r, recorder: r.collector.Recorder(index), epoll: -1, timer: -1,
 		events: make([]unix.EpollEvent, 512), buffer: make([]byte, 64<<10),
 		lanes: make([]*lane, len(r.schedule.Lanes())), grain: grainFor(r.plan.Rate / float64(r.plan.Loops)),
+		pause: pause,
+	}
+	if runtime.GOMAXPROCS(0) > r.plan.Loops { // others have a processor meanwhile
+		l.pause = pauseUntold
 	}
 	for i, p := range r.schedule.Lanes() {
 		if p.Loop == index {

@@ -51,6 +51,19 @@ func send(fd int, p []byte) (int, syscall.Errno) {
 	return int(n), errno
 }
 
+// epollWait returns the number of events. The scheduler is told of it only if it may sleep.
+func epollWait(epoll int, events []unix.EpollEvent, milliseconds int) int {
+	call := unix.Syscall6
+	if milliseconds == 0 {
+		call = unix.RawSyscall6
+	}
+	n, _, errno := call(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(milliseconds), 0, 0)
+	if errno != 0 {
+		return 0 // EINTR: the next turn waits again
+	}
+	return int(n)
+}
+
 // dial starts a connection. connected is true where it was made at once.
 func dial(addr netip.AddrPort) (fd int, connected bool, err error) {
 	family := unix.AF_INET6

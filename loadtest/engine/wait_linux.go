@@ -43,16 +43,12 @@ func (l *loop) wait(until time.Duration) {
 	case left <= 0:
 		milliseconds = 0
 	case l.lazy(left):
-		pause(left)
+		l.pause(left)
 		milliseconds = 0
 	case l.armed != until:
 		l.arm(until, left)
 	}
-	n, err := unix.EpollWait(l.epoll, l.events, milliseconds)
-	if err != nil {
-		return // EINTR: the next turn waits again
-	}
-	for i := range l.events[:n] {
+	for i := range l.events[:epollWait(l.epoll, l.events, milliseconds)] {
 		e := &l.events[i]
 		if e.Fd == timerIndex {
 			l.armed = 0
