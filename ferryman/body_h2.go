@@ -3,7 +3,6 @@ package ferryman
 import (
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -36,7 +35,7 @@ func (s *streamH2) come(b []byte, end bool) error {
 	if s.declared >= 0 && (n > s.declared || end && n < s.declared) {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol}
 	}
-	s.wake.Broadcast()
+	s.wake.wakeAll()
 	return nil
 }
 
@@ -117,22 +116,24 @@ func (s *streamH2) stopBody() {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.stopped = true
-	s.wake.Broadcast()
+	s.wake.wakeAll()
 }
 
-// wait waits for cond, which needs the connection's lock, as long as a body may pause.
-func (s *streamH2) wait(cond *sync.Cond) error {
-	limit, late := s.e.snap.config.BodyIdleTimeout, false
+// wait waits among w, as long as a body may pause. It needs the connection's lock.
+func (s *streamH2) wait(w *waiters) error {
+	c, limit, late := s.c, s.e.snap.config.BodyIdleTimeout, false
 	if limit > 0 {
-		lock := cond.L // the stream may serve another connection when a late timer fires
+		ex := c.ex // the stream may serve another connection when a late timer fires
 		defer time.AfterFunc(limit, func() {
-			lock.Lock()
-			defer lock.Unlock()
-			late = true
-			cond.Broadcast()
+			ex.Post(func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				late = true
+				w.wakeAll()
+			})
 		}).Stop()
 	}
-	cond.Wait()
+	w.wait(c.ex, &c.mu)
 	if late {
 		return os.ErrDeadlineExceeded
 	}

@@ -35,12 +35,13 @@ func (p *Proxy) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, en
 }
 
 func (c *clientH1) serve() {
-	defer c.p.clients.remove(c.entry)
-	if handedOver := c.loop(); handedOver {
-		return
-	}
-	c.in.Release()
-	c.conn.Close()
+	c.p.clients.during(c.entry, func() (goesOn bool) {
+		if goesOn = c.loop(); !goesOn {
+			c.in.Release()
+			c.conn.Close()
+		}
+		return goesOn
+	})
 }
 
 // goOn serves a connection that comes from another executor, from where that one has left off.
@@ -68,7 +69,7 @@ type unawaited struct{ net.Conn }
 
 func (unawaited) Await() error { return nil }
 
-// loop returns true where the connection went on as HTTP/2, or on another executor.
+// loop returns true where the connection went on as HTTP/2, which may have ended, or on another executor.
 func (c *clientH1) loop() (handedOver bool) {
 	for c.awaitRequest() {
 		e := c.p.borrow()
@@ -77,7 +78,9 @@ func (c *clientH1) loop() (handedOver bool) {
 		goOn := false
 		switch {
 		case errors.Is(err, errPreface):
-			handedOver = c.p.handOver(c)
+			c.p.giveBack(e)
+			c.p.goOnH2(c)
+			return true
 		case err != nil:
 			c.refuseHead(err)
 		case c.entry.begin(): // or else the drain was faster
@@ -85,7 +88,7 @@ func (c *clientH1) loop() (handedOver bool) {
 		}
 		c.p.giveBack(e)
 		if !goOn {
-			return handedOver
+			return false
 		}
 		c.served = true
 		c.entry.state.Store(clientIdle)

@@ -20,13 +20,12 @@ import (
 // to send is appended under the lock and sent by whoever comes first, for all. The reader itself
 // never sends, so that it notices a client that goes away even while that one reads nothing.
 type clientH2 struct {
-	p       *Proxy
-	ex      netloop.Executor
-	raw     netloop.Conn // the socket
-	conn    net.Conn     // the socket, or TLS above it
-	from    origin       // without a request
-	entry   *client
-	running sync.WaitGroup // the streams
+	p     *Proxy
+	ex    netloop.Executor
+	raw   netloop.Conn // the socket
+	conn  net.Conn     // the socket, or TLS above it
+	from  origin       // without a request
+	entry *client
 
 	// What follows belongs to the reader.
 	in       h1.Reader
@@ -38,13 +37,16 @@ type clientH2 struct {
 	wasted   int  // streams that were reset or refused lately
 	forgiven time.Time
 
-	mu       sync.Mutex // guards what follows, and what the streams say it does
-	streams  map[uint32]*streamH2
-	open     int        // streams that count against the limit
-	last     uint32     // the highest stream that the client has opened
-	idle     time.Time  // since when there is no stream
-	leaving  bool       // the first GOAWAY is out
-	parted   bool       // the last GOAWAY is out: no new stream is served
+	mu      sync.Mutex // guards what follows, and what the streams say it does
+	streams map[uint32]*streamH2
+	running int       // strands of streams
+	alone   waiters   // for running to become 0
+	open    int       // streams that count against the limit
+	last    uint32    // the highest stream that the client has opened
+	idle    time.Time // since when there is no stream
+	leaving bool      // the first GOAWAY is out
+	parted  bool      // the last GOAWAY is out: no new stream is served
+	transferH2
 	over     bool       // the reader is to end
 	cuts     [64]uint32 // the last streams that ferryman reset
 	nextCut  int
@@ -64,7 +66,7 @@ const (
 func newClientH2(p *Proxy, ex netloop.Executor, raw netloop.Conn, conn net.Conn) *clientH2 {
 	c := &clientH2{p: p, ex: ex, raw: raw, conn: conn, from: originOf(raw, conn),
 		streams: make(map[uint32]*streamH2), idle: ex.Now(), received: flow{left: connWindow}}
-	c.room.L, c.credit.L = &c.mu, &c.mu
+	c.send = c.flush
 	c.window, c.initial = http2InitialWindow, http2InitialWindow
 	c.in.Reset(awaiter(conn))
 	c.frames = http2.NewFramer(nil, c)
@@ -77,45 +79,40 @@ func newClientH2(p *Proxy, ex netloop.Executor, raw netloop.Conn, conn net.Conn)
 
 // serveH2 serves a connection whose client chose HTTP/2 in the TLS handshake.
 func (p *Proxy) serveH2(ex netloop.Executor, raw netloop.Conn, conn net.Conn, entry *client) {
-	c := newClientH2(p, ex, raw, conn)
-	c.entry = entry
-	p.clients.mu.Lock()
-	entry.drain = c.drain
-	p.clients.mu.Unlock()
-	if p.clients.draining.Load() {
-		c.drain()
-	}
-	c.serve()
+	newClientH2(p, ex, raw, conn).serveAs(entry)
 }
 
-// handOver goes on with a plaintext connection on which an HTTP/2 preface has come, on goroutines.
-func (p *Proxy) handOver(h *clientH1) bool {
-	plain, err := h.raw.Detach()
-	if err != nil {
-		return false
-	}
-	raw := p.goroutines.Adopt(plain)
-	c := newClientH2(p, p.goroutines, raw, raw)
+// goOnH2 serves a plaintext connection on which an HTTP/2 preface has come.
+func (p *Proxy) goOnH2(h *clientH1) {
+	c := newClientH2(p, h.ex, h.raw, h.conn)
 	c.in, h.in = h.in, h1.Reader{}
-	c.in.Follow(raw)
-	c.entry = newClient(raw)
-	c.entry.drain = c.drain
-	if !p.clients.add(c.entry, 0) { // the old entry stood for the same connection
-		c.in.Release()
-		raw.Close()
-		return true
-	}
-	p.goroutines.Go(c.serve)
-	return true
+	c.serveAs(h.entry)
 }
 
-func (c *clientH2) serve() {
-	defer c.p.clients.remove(c.entry)
-	c.leave(c.read())
+// serveAs serves the connection that entry stands for.
+func (c *clientH2) serveAs(entry *client) {
+	c.entry = entry
+	c.p.clients.mu.Lock()
+	entry.drain = c.drainSoon
+	c.p.clients.mu.Unlock()
+	c.serve(c.begin)
 }
 
-// read takes frames until the connection is at its end, and returns why.
-func (c *clientH2) read() error {
+// serve reads the connection to its end, or until it goes on elsewhere.
+func (c *clientH2) serve(read func() error) {
+	c.p.clients.during(c.entry, func() (goesOn bool) {
+		err := read()
+		if err == errMoves {
+			c.moveOn()
+			return true
+		}
+		c.leave(err)
+		return false
+	})
+}
+
+// begin exchanges prefaces and reads what follows.
+func (c *clientH2) begin() error {
 	c.conn.SetReadDeadline(c.ex.Now().Add(c.idleTimeout()))
 	c.greet()
 	var preface [len(http2.ClientPreface)]byte
@@ -125,11 +122,19 @@ func (c *clientH2) read() error {
 	if string(preface[:]) != http2.ClientPreface {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	for first := true; ; first = false {
-		if err := c.frame(first); err != nil {
+	if err := c.frame(true); err != nil {
+		return err
+	}
+	return c.read()
+}
+
+// read takes frames until the connection is at its end, and returns why.
+func (c *clientH2) read() error {
+	for {
+		c.begun, c.payload = false, false
+		if err := c.frame(false); err != nil {
 			return err
 		}
-		c.begun, c.payload = false, false
 	}
 }
 
@@ -138,7 +143,11 @@ func (c *clientH2) Read(p []byte) (int, error) {
 	for c.in.Buffered() == 0 {
 		c.mu.Lock()
 		c.kick() // what the last frames have caused
+		moves := c.mayMove() && !c.begun
 		c.mu.Unlock()
+		if moves {
+			return 0, errMoves
+		}
 		c.arm()
 		n, err := 0, error(nil)
 		if len(p) >= directRead {

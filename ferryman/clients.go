@@ -51,6 +51,17 @@ func (s *clients) add(c *client, limit int) bool {
 	return true
 }
 
+// during keeps c as long as serve lasts, and after it if the connection goes on elsewhere.
+func (s *clients) during(c *client, serve func() (goesOn bool)) {
+	goesOn := false
+	defer func() {
+		if !goesOn {
+			s.remove(c)
+		}
+	}()
+	goesOn = serve()
+}
+
 func (s *clients) remove(c *client) {
 	c.state.Store(clientClosed)
 	s.mu.Lock()

@@ -119,9 +119,18 @@ func (c *clientH2) takeHeaders(f *http2.MetaHeadersFrame) error {
 	c.streams[id] = s
 	c.open++
 	c.entry.state.Store(clientActive)
-	c.running.Add(1)
-	c.p.goroutines.Go(s.strand)
+	if c.holds {
+		c.held = append(c.held, s)
+	} else {
+		c.start(s)
+	}
 	return nil
+}
+
+// start has a stream served. It needs the lock.
+func (c *clientH2) start(s *streamH2) {
+	c.running++
+	c.ex.Go(s.strand)
 }
 
 func (c *clientH2) takeData(f *http2.DataFrame) error {
@@ -174,7 +183,7 @@ func (c *clientH2) takeSettings(f *http2.SettingsFrame) error {
 		if s.window += c.initial - before; s.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		s.wake.Broadcast()
+		s.wake.wakeAll()
 	}
 	c.say(http2.FrameSettings, http2.FlagSettingsAck, 0)
 	return nil
@@ -186,7 +195,7 @@ func (c *clientH2) takeWindow(f *http2.WindowUpdateFrame) error {
 		if c.window += n; c.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		c.credit.Signal()
+		c.credit.wakeOne()
 		return nil
 	}
 	s := c.streams[f.StreamID]
@@ -199,7 +208,7 @@ func (c *clientH2) takeWindow(f *http2.WindowUpdateFrame) error {
 	if s.window += n; s.window > maxWindow {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
-	s.wake.Broadcast()
+	s.wake.wakeAll()
 	return nil
 }
 

@@ -18,23 +18,26 @@ const (
 // parting is what the PING between the two goodbyes carries.
 var parting = [8]byte{'f', 'e', 'r', 'r', 'y', 'm', 'a', 'n'}
 
+// drainSoon is drain for any goroutine.
+func (c *clientH2) drainSoon() { c.post(c.drain) }
+
 // drain says goodbye in two steps (RFC 9113 section 6.8): what the client sends before it has heard
 // the first one is still served. The answer to a PING tells when it has, a timer where none comes.
+// It needs the lock. Nothing goes before the server's preface, which has a look itself.
 func (c *clientH2) drain() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.leaving {
+	if c.leaving || !c.greeted {
 		return
 	}
 	c.leaving = true
+	c.stay()
 	c.say(http2.FrameGoAway, 0, 0, 1<<31-1, uint32(http2.ErrCodeNo))
 	c.ping(0, parting)
 	c.kick()
 	time.AfterFunc(partingPause, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.part()
-		c.kick()
+		c.post(func() {
+			c.part()
+			c.kick()
+		})
 	})
 }
 
@@ -60,6 +63,7 @@ func (c *clientH2) hangUp() {
 func (c *clientH2) leave(err error) {
 	code, heard := reasonFor(err)
 	c.mu.Lock()
+	c.held = nil
 	for _, s := range c.streams {
 		s.cancel()
 	}
@@ -69,7 +73,7 @@ func (c *clientH2) leave(err error) {
 	c.conn.SetWriteDeadline(c.ex.Now().Add(partingTime))
 	_ = c.flushLocked()
 	for c.writing {
-		c.room.Wait()
+		c.room.wait(c.ex, &c.mu)
 	}
 	c.breakOff(net.ErrClosed)
 	c.mu.Unlock()
@@ -78,7 +82,11 @@ func (c *clientH2) leave(err error) {
 	}
 	c.in.Release()
 	c.conn.Close()
-	c.running.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.running > 0 {
+		c.alone.wait(c.ex, &c.mu)
+	}
 }
 
 // reasonFor turns the end of the reader into the code of a GOAWAY. heard: there is somebody left.

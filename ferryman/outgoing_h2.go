@@ -2,7 +2,6 @@ package ferryman
 
 import (
 	"encoding/binary"
-	"sync"
 
 	"golang.org/x/net/http2"
 )
@@ -17,15 +16,18 @@ const (
 
 // outgoing is what waits to be sent on a connection. All of it is guarded by the connection's lock.
 type outgoing struct {
-	pending []byte    // whole frames; borrowed from outlets while there are any
-	urgent  bool      // nobody but the reader knows of some of them
-	writing bool      // somebody is sending; who comes meanwhile only appends
-	broken  error     // sending is over
-	primed  bool      // a header block was sent
-	window  int64     // what the client takes of all streams together
-	initial int64     // what it takes of a new stream
-	room    sync.Cond // there may be room in pending for one who waits
-	credit  sync.Cond // window may be left for one who waits
+	pending []byte  // whole frames; borrowed from outlets while there are any
+	urgent  bool    // nobody but the reader knows of some of them
+	writing bool    // somebody is sending; who comes meanwhile only appends
+	due     bool    // somebody will be sending, when others have appended what they have
+	send    func()  // flush, made once
+	broken  error   // sending is over
+	greeted bool    // the preface was said
+	primed  bool    // a header block was sent
+	window  int64   // what the client takes of all streams together
+	initial int64   // what it takes of a new stream
+	room    waiters // there may be room in pending for one who waits
+	credit  waiters // window may be left for one who waits
 }
 
 // frameHead appends the head of a frame with n bytes of payload.
@@ -76,6 +78,9 @@ func (c *clientH2) greet() {
 		c.pending = binary.BigEndian.AppendUint32(c.pending, s.Val)
 	}
 	c.say(http2.FrameWindowUpdate, 0, 0, connWindow-http2InitialWindow)
+	if c.greeted = true; c.p.clients.draining.Load() {
+		c.drain()
+	}
 	_ = c.flushLocked()
 }
 
@@ -83,7 +88,9 @@ func (c *clientH2) greet() {
 func (c *clientH2) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.due = false
 	_ = c.flushLocked()
+	c.settle()
 }
 
 // maxRounds is how often one goroutine sends for the others before one of its own is found for it.
@@ -93,7 +100,7 @@ const maxRounds = 4
 func (c *clientH2) flushLocked() error {
 	for round := 0; len(c.pending) > 0 && !c.writing && c.broken == nil; round++ {
 		if round == maxRounds {
-			c.ex.Go(c.flush)
+			c.ex.Go(c.send)
 			break
 		}
 		b := c.pending
@@ -109,15 +116,16 @@ func (c *clientH2) flushLocked() error {
 		if err != nil {
 			c.cutOff(err)
 		}
-		c.room.Signal()
+		c.room.wakeOne()
 	}
 	return c.broken
 }
 
 // kick has somebody else send what was said. It needs the lock.
 func (c *clientH2) kick() {
-	if c.urgent && !c.writing && c.broken == nil {
-		c.ex.Go(c.flush)
+	if c.urgent && !c.writing && !c.due && c.broken == nil {
+		c.due = true
+		c.ex.Go(c.send)
 	}
 }
 
@@ -134,10 +142,10 @@ func (c *clientH2) breakOff(err error) {
 		c.broken = err
 	}
 	c.pending = nil
-	c.room.Broadcast()
-	c.credit.Broadcast()
+	c.room.wakeAll()
+	c.credit.wakeAll()
 	for _, s := range c.streams {
-		s.wake.Broadcast()
+		s.wake.wakeAll()
 	}
 }
 
@@ -145,10 +153,10 @@ func (c *clientH2) breakOff(err error) {
 // head, which needs no window. One who waited wakes the next, for there may be more to be had.
 func (s *streamH2) claim(n int) (int, error) {
 	c := s.c
-	defer c.room.Signal()
-	defer c.credit.Signal()
-	for before := (*sync.Cond)(nil); ; {
-		var waits *sync.Cond
+	defer c.room.wakeOne()
+	defer c.credit.wakeOne()
+	for before := (*waiters)(nil); ; {
+		var waits *waiters
 		switch {
 		case c.broken != nil:
 			return 0, c.broken
@@ -166,7 +174,7 @@ func (s *streamH2) claim(n int) (int, error) {
 			return int(min(int64(n), s.window, c.window, maxFrame)), nil
 		}
 		if before != nil && before != waits {
-			before.Signal()
+			before.wakeOne()
 		}
 		before = waits
 		err := error(nil)

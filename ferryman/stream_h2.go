@@ -29,8 +29,8 @@ type streamH2 struct {
 	sink    sink
 
 	// What follows is guarded by the connection's lock.
-	wake     sync.Cond // a change of what is below
-	window   int64     // what the client takes
+	wake     waiters // a change of what is below
+	window   int64   // what the client takes
 	received flow
 	in       []byte        // the request's body as far as it has come and was not read
 	read     int           // bytes of in that were read
@@ -59,7 +59,6 @@ func borrowStream(c *clientH2, f *http2.MetaHeadersFrame) *streamH2 {
 	}
 	s.c, s.id, s.origin = c, f.StreamID, c.from
 	s.fields, s.cropped, s.bare = f.Fields, f.Truncated, f.StreamEnded()
-	s.wake.L = &c.mu
 	s.window, s.received = c.initial, flow{left: streamWindow}
 	s.in, s.read, s.taken, s.declared = s.in[:0], 0, 0, declaredLength(f)
 	s.ended, s.counts, s.code = s.bare, true, http2.ErrCodeInternal
@@ -119,8 +118,16 @@ func (s *streamH2) finish() {
 			c.hangUp()
 		}
 	}
-	_ = c.flushLocked()
+	if c.running--; c.running == 0 {
+		c.alone.wakeAll()
+	}
+	c.relieve()
+	ex, late := c.ex, c.due
+	c.due = true
 	c.mu.Unlock()
+	if !late {
+		ex.Defer(c.send)
+	}
 	s.victim, s.fields = nil, nil
 	if cap(s.in) > maxScratch {
 		s.in = nil
@@ -132,7 +139,6 @@ func (s *streamH2) finish() {
 		s.e.head = nil
 	}
 	streamsH2.Put(s)
-	c.running.Done()
 }
 
 // endSent notes the end of the response.
@@ -157,7 +163,7 @@ func (s *streamH2) cancel() {
 	if s.victim != nil {
 		s.victim.Abort()
 	}
-	s.wake.Broadcast()
-	s.c.room.Broadcast()
-	s.c.credit.Broadcast()
+	s.wake.wakeAll()
+	s.c.room.wakeAll()
+	s.c.credit.wakeAll()
 }

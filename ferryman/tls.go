@@ -138,20 +138,21 @@ func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 			return
 		}
 		raw.SetDeadline(time.Time{})
-		switch {
-		case conn.ConnectionState().NegotiatedProtocol == "h2":
-			p.serveH2(ex, raw, conn.Conn, entry)
-		case onLoops:
-			p.moveToLoop(ex, raw, conn, entry)
-		default:
-			p.serveH1(ex, raw, conn.Conn, entry)
+		serve := p.serveH1
+		if conn.ConnectionState().NegotiatedProtocol == "h2" {
+			serve = p.serveH2
+		}
+		if onLoops {
+			p.moveToLoop(raw, conn, entry, serve)
+		} else {
+			serve(ex, raw, conn.Conn, entry)
 		}
 	})
 }
 
-// moveToLoop goes on with an HTTP/1.1 connection on an event loop, once its handshake, which would hold
-// up all others there, is over.
-func (p *Proxy) moveToLoop(ex netloop.Executor, raw netloop.Conn, conn *netloop.TLS, entry *client) {
+// moveToLoop goes on with a connection on an event loop, once its handshake, which would hold up all others
+// there, is over.
+func (p *Proxy) moveToLoop(raw netloop.Conn, conn *netloop.TLS, entry *client, serve func(netloop.Executor, netloop.Conn, net.Conn, *client)) {
 	plain, err := raw.Detach()
 	if err != nil {
 		p.clients.remove(entry)
@@ -166,10 +167,10 @@ func (p *Proxy) moveToLoop(ex netloop.Executor, raw netloop.Conn, conn *netloop.
 			raw.Close()
 			return
 		}
-		p.serveH1(ex, raw, conn.On(raw), moved)
+		serve(ex, raw, conn.On(raw), moved)
 	})
 	if err != nil { // for want of a descriptor
 		raw = p.goroutines.Adopt(plain)
-		p.serveH1(ex, raw, conn.On(raw), entry)
+		serve(p.goroutines, raw, conn.On(raw), entry)
 	}
 }

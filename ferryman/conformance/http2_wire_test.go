@@ -22,7 +22,7 @@ import (
 
 var h2TLS = &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}
 
-// forEachH2Mode runs a body over TLS with ALPN, and with prior knowledge over either engine.
+// forEachH2Mode runs a body over TLS with ALPN, and with prior knowledge, over either engine.
 func forEachH2Mode(t *testing.T, body func(t *testing.T, m mode)) {
 	t.Helper()
 	forEachMode(t, body)

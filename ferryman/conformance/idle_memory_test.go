@@ -31,6 +31,7 @@ func TestCase263_IdleTLSConnectionsAreCheap(t *testing.T) {
 		{tlsH1, "http/1.1", 20 << 10, serveOnceH1},
 		{tlsLoops, "http/1.1", 16 << 10, serveOnceH1},
 		{tlsH1, "h2", 40 << 10, serveOnceH2},
+		{tlsLoops, "h2", 40 << 10, serveOnceH2},
 	} {
 		if !slices.Contains(tlsModes(), p.mode) {
 			continue // not on this system

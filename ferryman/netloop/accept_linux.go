@@ -143,6 +143,7 @@ func (l *loop) adopt(c *loopConn, handle func(Executor, Conn)) error {
 	if err != nil {
 		l.accepted.Add(-1)
 		_ = closeSocket(c.fd)
+		c.fd = -1
 		return err
 	}
 	l.start(c, func() { handle(l, c) })

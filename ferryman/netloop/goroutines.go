@@ -110,6 +110,9 @@ func (g *GoroutineEngine) Now() time.Time { return time.Now() }
 // Go implements Executor.
 func (g *GoroutineEngine) Go(f func()) { g.start(nil, f) }
 
+// Defer implements Executor.
+func (g *GoroutineEngine) Defer(f func()) { f() }
+
 // Post implements Executor.
 func (g *GoroutineEngine) Post(f func()) {
 	if g.ctx.Err() == nil {

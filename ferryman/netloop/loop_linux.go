@@ -16,6 +16,8 @@ const (
 	// get a chance, where there is no processor without a loop. Elsewhere the runtime's own time
 	// slices do, and a chance would only wake a thread that finds nothing to do.
 	politeness = time.Millisecond
+	// lookAgain is for how long strands that are ready run without a look for new events.
+	lookAgain = 50 * time.Microsecond
 )
 
 // loop is an event loop: a goroutine that turns events of an epoll set into ready strands and
@@ -33,6 +35,7 @@ type loop struct {
 
 	poller
 	polite int64 // when the loop last parked, or let other goroutines run
+	looked int64 // when it last took events
 
 	slots    []slot
 	vacant   int32 // first of the list of free slots, 0 if there is none
@@ -118,9 +121,13 @@ func (l *loop) turn() {
 // wait takes the next events. It waits for the first unless there are strands to run.
 func (l *loop) wait() {
 	if len(l.ready) > 0 {
-		l.take(0)
-		l.waited = false
 		l.tick()
+		if l.n = 0; l.at-l.looked >= int64(lookAgain) {
+			l.take(0)
+			l.waited = false
+			l.tick()
+			l.looked = l.at
+		}
 	} else {
 		l.tick()
 		begun := l.at
@@ -128,6 +135,7 @@ func (l *loop) wait() {
 		l.await(&l.clock, l.sweepAt)
 		l.tick()
 		l.rest.end(begun, l.at)
+		l.looked = l.at
 		l.lasted(time.Duration(l.at - begun))
 	}
 	if l.waited {
@@ -185,6 +193,9 @@ func (l *loop) Index() int { return l.index }
 
 // Go implements Executor.
 func (l *loop) Go(f func()) { l.start(nil, f) }
+
+// Defer implements Executor: what is started is run in the next turn.
+func (l *loop) Defer(f func()) { l.start(nil, f) }
 
 // Post implements Executor.
 func (l *loop) Post(f func()) { l.post(func() { l.start(nil, f) }) }

@@ -60,8 +60,9 @@ type Conn interface {
 	CloseWrite() error
 
 	// MoveTo has handle go on with the connection, as a strand of an executor that Relief has
-	// returned. Bytes that were not read are read there. No strand may be waiting for it, and the
-	// Conn itself must not be used afterwards, Close included.
+	// returned. Bytes that were not read are read there. Where that one cannot have it, what handle gets
+	// is closed. No strand may be waiting for it, and the Conn itself must not be used afterwards, Close
+	// included.
 	MoveTo(to Executor, handle func(Executor, Conn))
 
 	// Detach takes the connection away from its executor and returns it as a plain one that any
@@ -79,6 +80,10 @@ type Executor interface {
 	// Post is Go for any goroutine: f starts on the executor at its next turn. After the engine's
 	// Close it may be dropped.
 	Post(f func())
+
+	// Defer is Go for what is better done once for many: on an event loop f starts when the strands
+	// that are ready by now have had their turn. Where strands run side by side it is called at once.
+	Defer(f func())
 
 	// NewGate returns a closed one-shot gate, for one strand to wait for another.
 	NewGate() Gate

@@ -1,0 +1,101 @@
+package ferryman
+
+import (
+	"errors"
+	"time"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
+)
+
+// transferH2 is a connection's way to another executor that is to have it. Streams that are at work stay where they
+// are, so new ones are held back until these are through, but not for long: then they are served here, and
+// the connection moves whenever nothing is at work. The connection's lock guards it.
+type transferH2 struct {
+	to    netloop.Executor
+	holds bool
+	held  []*streamH2
+}
+
+// holdLimit is how long a stream may be held back.
+const holdLimit = 20 * time.Millisecond
+
+// errMoves ends the reader where the connection goes on elsewhere.
+var errMoves = errors.New("the connection moves")
+
+// post has f run on the connection's executor, with its lock. It may be called from any goroutine.
+func (c *clientH2) post(f func()) {
+	c.mu.Lock()
+	ex := c.ex
+	c.mu.Unlock()
+	ex.Post(func() {
+		c.mu.Lock()
+		if c.ex != ex {
+			c.mu.Unlock()
+			c.post(f)
+			return
+		}
+		defer c.mu.Unlock()
+		f()
+	})
+}
+
+// relieve asks, after a stream, whether the connection is to move. It needs the lock.
+func (c *clientH2) relieve() {
+	if c.to != nil || c.leaving || c.over {
+		return
+	}
+	if c.to = c.ex.Relief(); c.to != nil {
+		c.holds = true
+		time.AfterFunc(holdLimit, func() { c.post(c.release) })
+	}
+}
+
+// release starts what is held back. It needs the lock.
+func (c *clientH2) release() {
+	c.holds = false
+	for _, s := range c.held {
+		c.start(s)
+	}
+	c.held = nil
+}
+
+// stay has the connection not move. It needs the lock.
+func (c *clientH2) stay() {
+	c.to = nil
+	c.release()
+}
+
+// mayMove reports whether the connection is to move and nothing is under way. It needs the lock.
+func (c *clientH2) mayMove() bool {
+	return c.to != nil && c.running == 0 && len(c.pending) == 0 && !c.writing && !c.due && !c.over && c.broken == nil
+}
+
+// settle has the reader see that the connection may move. It needs the lock.
+func (c *clientH2) settle() {
+	if c.mayMove() {
+		c.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// moveOn is called by the reader, at its end.
+func (c *clientH2) moveOn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to := c.to
+	c.ex, c.to = to, nil                     // what is posted from here on is for there
+	c.conn.(netloop.Conn).MoveTo(to, c.goOn) // which waits for the lock
+}
+
+// goOn serves the connection on the executor that it has moved to.
+func (c *clientH2) goOn(ex netloop.Executor, conn netloop.Conn) {
+	c.in.Follow(conn)
+	c.p.clients.mu.Lock()
+	c.entry.abort = conn.Abort
+	c.p.clients.mu.Unlock()
+	c.mu.Lock()
+	c.raw, c.conn, c.strict = conn, conn, false
+	c.conn.SetReadDeadline(ex.Now().Add(c.idleTimeout()))
+	c.release()
+	c.mu.Unlock()
+	c.serve(c.read)
+}
