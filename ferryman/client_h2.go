@@ -15,10 +15,10 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// clientH2 is one HTTP/2 client connection (RFC 9113). One goroutine reads its frames, which
-// golang.org/x/net/http2 parses; every stream is an exchange on a goroutine of its own. What there is
-// to send is appended under the lock and sent by whoever comes first, for all. The reader itself
-// never sends, so that it notices a client that goes away even while that one reads nothing.
+// clientH2 is one HTTP/2 client connection (RFC 9113). One strand reads its frames, which
+// golang.org/x/net/http2 parses; every stream is an exchange on a strand of its own, on the same executor.
+// What there is to send is appended under the lock and sent by whoever comes first, for all. The reader
+// itself never sends, so that it notices a client that goes away even while that one reads nothing.
 type clientH2 struct {
 	p     *Proxy
 	ex    netloop.Executor

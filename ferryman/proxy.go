@@ -26,8 +26,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Registerer additionally gets the proxy's metrics; MetricsHandler shows them in any case.
 	Registerer prometheus.Registerer
-	// Engine carries HTTP/1.1: "loops" (Linux), "goroutines", or "" and "auto" for loops where they
-	// exist. HTTP/2 and the handshakes of TLS always run on goroutines.
+	// Engine carries the connections: "loops" (Linux), "goroutines", or "" and "auto" for loops where
+	// they exist. The handshakes of TLS always run on goroutines.
 	Engine string
 	// Version and Commit appear in ferryman_build_info and in the health checks' user agent.
 	// An empty version is "dev".
@@ -45,7 +45,7 @@ type Proxy struct {
 
 	snapshot   atomic.Pointer[snapshot]
 	goroutines *netloop.GoroutineEngine
-	engine     netloop.Engine // carries HTTP/1.1
+	engine     netloop.Engine
 	clients    clients
 	exchanges  sync.Pool
 	dated      atomic.Pointer[dateText]

@@ -37,7 +37,7 @@ type status struct {
 // The constant load of the fault tests.
 const (
 	ratePerRoute = 300
-	connections  = 600 // a route that hangs for a second holds as many as its rate
+	connections  = 1200 // over three routes: one that hangs for a second holds as many as its rate
 )
 
 // startLoad begins with a constant rate on all three routes, or on paths if there are any, and returns when
