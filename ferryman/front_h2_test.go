@@ -45,8 +45,8 @@ func TestHeaderBlock_EveryStatus(t *testing.T) {
 
 // exchangeOnceH2 returns a function that has one GET served over a kept h2c connection. Neither the
 // client nor the upstream allocates.
-func exchangeOnceH2(t testing.TB) func() {
-	_, addr := startProxy(t, "goroutines", testConfig(map[string]string{"/": startUpstream(t, func(c net.Conn, _ *bufio.Reader) {
+func exchangeOnceH2(t testing.TB, engine string) func() {
+	_, addr := startProxy(t, engine, testConfig(map[string]string{"/": startUpstream(t, func(c net.Conn, _ *bufio.Reader) {
 		b, answer := make([]byte, 4096), []byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDate: x\r\n\r\nhello")
 		for {
 			if _, err := c.Read(b); err != nil {
@@ -84,7 +84,7 @@ func exchangeOnceH2(t testing.TB) func() {
 }
 
 func BenchmarkExchangeH2(b *testing.B) {
-	once := exchangeOnceH2(b)
+	once := exchangeOnceH2(b, "goroutines")
 	b.ReportAllocs()
 	for b.Loop() {
 		once()
