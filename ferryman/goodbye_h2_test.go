@@ -12,7 +12,7 @@ import (
 // A connection that comes while the proxy drains hears the server's preface before the goodbye (RFC 9113
 // section 3.4), also where the drain gets hold of it before it was greeted.
 func TestGoodbye_FollowsThePreface(t *testing.T) {
-	p, _ := startProxy(t, "goroutines", testConfig(map[string]string{"/": "http://127.0.0.1:1"}))
+	p, _ := startProxy(t, "goroutines", testConfig(map[string]string{"/": "127.0.0.1:1"}))
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	raw := p.goroutines.Adopt(ours)
