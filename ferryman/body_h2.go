@@ -121,19 +121,22 @@ func (s *streamH2) stopBody() {
 
 // wait waits among w, as long as a body may pause. It needs the connection's lock.
 func (s *streamH2) wait(w *waiters) error {
-	c, limit, late := s.c, s.e.snap.config.BodyIdleTimeout, false
+	c, limit, late, woken := s.c, s.e.snap.config.BodyIdleTimeout, false, false
 	if limit > 0 {
 		ex := c.ex // the stream may serve another connection when a late timer fires
 		defer time.AfterFunc(limit, func() {
 			ex.Post(func() {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				late = true
-				w.wakeAll()
+				if !woken {
+					late = true
+					w.wakeAll()
+				}
 			})
 		}).Stop()
 	}
 	w.wait(c.ex, &c.mu)
+	woken = true
 	if late {
 		return os.ErrDeadlineExceeded
 	}

@@ -142,9 +142,15 @@ func (c *clientH2) read() error {
 func (c *clientH2) Read(p []byte) (int, error) {
 	for c.in.Buffered() == 0 {
 		c.mu.Lock()
-		c.kick() // what the last frames have caused
+		c.kick()                                     // what the last frames have caused
+		full := c.due && len(c.pending) > maxWaiting // of answers to what the client has sent in one go
 		moves := c.mayMove() && !c.begun
 		c.mu.Unlock()
+		if full { // whoever is to send gets a turn
+			g := c.ex.NewGate()
+			c.ex.Defer(g.Open)
+			g.Wait()
+		}
 		if moves {
 			return 0, errMoves
 		}

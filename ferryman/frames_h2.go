@@ -119,7 +119,7 @@ func (c *clientH2) takeHeaders(f *http2.MetaHeadersFrame) error {
 	c.streams[id] = s
 	c.open++
 	c.entry.state.Store(clientActive)
-	if c.holds {
+	if c.to != nil {
 		c.held = append(c.held, s)
 	} else {
 		c.start(s)

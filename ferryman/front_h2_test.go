@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 func TestHeaderBlock_DecodesToWhatWentIn(t *testing.T) {
@@ -88,5 +90,32 @@ func BenchmarkExchangeH2(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		once()
+	}
+}
+
+// As many PINGs as come in one go have their answers, if the client reads them. On goroutines it is a matter
+// of who is faster.
+func TestPing_ABurstIsAnswered(t *testing.T) {
+	p, addr := startProxy(t, "", testConfig(map[string]string{"/": "127.0.0.1:1"}))
+	if p.engine == netloop.Engine(p.goroutines) {
+		return
+	}
+	c := dial(t, addr)
+	const n = 6000 // twice as many as may wait
+	var b bytes.Buffer
+	b.WriteString(http2.ClientPreface)
+	w := http2.NewFramer(&b, nil)
+	require.NoError(t, w.WriteSettings())
+	for range n {
+		require.NoError(t, w.WritePing(false, [8]byte{1}))
+	}
+	go c.Write(b.Bytes())
+	fr := http2.NewFramer(c, c.in)
+	for acks := 0; acks < n; {
+		f, err := fr.ReadFrame()
+		require.NoError(t, err, "after %d", acks)
+		if f.Header().Type == http2.FramePing {
+			acks++
+		}
 	}
 }

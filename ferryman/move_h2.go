@@ -7,13 +7,12 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// transferH2 is a connection's way to another executor that is to have it. Streams that are at work stay where they
-// are, so new ones are held back until these are through, but not for long: then they are served here, and
-// the connection moves whenever nothing is at work. The connection's lock guards it.
+// transferH2 is a connection's way to another executor that is to have it. Streams that are at work stay where
+// they are, so new ones are held back until these are through. If that takes long, the connection stays, too.
+// Its lock guards this.
 type transferH2 struct {
-	to    netloop.Executor
-	holds bool
-	held  []*streamH2
+	to   netloop.Executor // nil: nowhere
+	held []*streamH2
 }
 
 // holdLimit is how long a stream may be held back.
@@ -41,28 +40,22 @@ func (c *clientH2) post(f func()) {
 
 // relieve asks, after a stream, whether the connection is to move. It needs the lock.
 func (c *clientH2) relieve() {
-	if c.to != nil || c.leaving || c.over {
+	if c.to != nil || c.leaving || c.over || c.broken != nil {
 		return
 	}
-	if c.to = c.ex.Relief(); c.to != nil {
-		c.holds = true
-		time.AfterFunc(holdLimit, func() { c.post(c.release) })
+	if to := c.ex.Relief(); to != nil {
+		c.to = to
+		time.AfterFunc(holdLimit, func() { c.post(c.stay) })
 	}
 }
 
-// release starts what is held back. It needs the lock.
-func (c *clientH2) release() {
-	c.holds = false
+// stay ends the wait for a move, and starts what was held back. It needs the lock.
+func (c *clientH2) stay() {
+	c.to = nil
 	for _, s := range c.held {
 		c.start(s)
 	}
 	c.held = nil
-}
-
-// stay has the connection not move. It needs the lock.
-func (c *clientH2) stay() {
-	c.to = nil
-	c.release()
 }
 
 // mayMove reports whether the connection is to move and nothing is under way. It needs the lock.
@@ -72,13 +65,16 @@ func (c *clientH2) mayMove() bool {
 
 // settle has the reader see that the connection may move. It needs the lock.
 func (c *clientH2) settle() {
-	if c.mayMove() {
+	if c.mayMove() && !c.begun { // or else the reader looks when it has the frame
 		c.conn.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
 // moveOn is called by the reader, at its end.
 func (c *clientH2) moveOn() {
+	c.p.clients.mu.Lock()
+	c.entry.abort = func() {} // who is on the way is cut by the engine's end
+	c.p.clients.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := c.to
@@ -95,7 +91,7 @@ func (c *clientH2) goOn(ex netloop.Executor, conn netloop.Conn) {
 	c.mu.Lock()
 	c.raw, c.conn, c.strict = conn, conn, false
 	c.conn.SetReadDeadline(ex.Now().Add(c.idleTimeout()))
-	c.release()
+	c.stay()
 	c.mu.Unlock()
 	c.serve(c.read)
 }

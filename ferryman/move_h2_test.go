@@ -1,11 +1,15 @@
 package ferryman
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +18,23 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
+
+// chopped is a connection whose writes arrive in small pieces, so that its peer finds frames that are not
+// whole.
+type chopped struct{ net.Conn }
+
+func (c chopped) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var k int
+		k, err = c.Conn.Write(b[n:min(n+1+rand.IntN(60), len(b))])
+		n += k
+		runtime.Gosched()
+	}
+	return n, err
+}
 
 // clientOverH2 is a client with one connection.
 func clientOverH2(secure bool) *http.Client {
@@ -23,6 +43,10 @@ func clientOverH2(secure bool) *http.Client {
 	p.SetUnencryptedHTTP2(!secure)
 	return &http.Client{Timeout: patience, Transport: &http.Transport{
 		Protocols: &p, MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			return chopped{c}, err
+		},
 	}}
 }
 
@@ -42,11 +66,12 @@ func askH2(c *http.Client, base string, who, i int) error {
 	return nil
 }
 
-// HTTP/2 connections move between event loops, too, with streams that are held back meanwhile and, where
-// others last, without. Then a drain comes while they move.
+// HTTP/2 connections move between event loops, too, with streams that are held back meanwhile. Then a drain
+// comes while they move, or the end.
 func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		t.Run(fmt.Sprintf("tls=%t", secure), func(t *testing.T) {
+	for i := range 4 {
+		secure, drained := i%2 == 1, i < 2
+		t.Run(fmt.Sprintf("tls=%t drained=%t", secure, drained), func(t *testing.T) {
 			serve, scheme := startProxy, "http://"
 			if secure {
 				serve, scheme = startTLSProxy, "https://"
@@ -95,7 +120,7 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 								continue
 							}
 							// After the goodbye there is nobody to connect to.
-							if !errors.Is(err, syscall.ECONNREFUSED) {
+							if drained && !errors.Is(err, syscall.ECONNREFUSED) {
 								t.Error(err)
 							}
 							return
@@ -104,7 +129,11 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 				}
 			}
 			require.Eventually(t, func() bool { return asked.Load() > 500 }, patience, time.Millisecond)
-			require.NoError(t, <-shutdown(p, patience))
+			if drained {
+				require.NoError(t, <-shutdown(p, patience))
+			} else {
+				require.NoError(t, p.Close())
+			}
 			talking.Wait()
 			close(stop)
 			moving.Wait()
@@ -112,4 +141,84 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 			require.Zero(t, a+i)
 		})
 	}
+}
+
+// restless is an executor that only takes note of what it is to start, and a socket of it.
+type restless struct {
+	netloop.Executor // what is not used here
+	net.Conn
+	started  []func()
+	posted   chan func()
+	deadline time.Time
+	written  func()
+}
+
+func (r *restless) Go(f func())                         { r.started = append(r.started, f) }
+func (r *restless) Post(f func())                       { r.posted <- f }
+func (r *restless) Now() time.Time                      { return time.Now() }
+func (r *restless) SetReadDeadline(at time.Time) error  { r.deadline = at; return nil }
+func (r *restless) SetWriteDeadline(at time.Time) error { return nil }
+
+func (r *restless) Write(b []byte) (int, error) {
+	r.written()
+	return len(b), nil
+}
+
+func TestMove_WaitsForTheSenderAndForTheFrame(t *testing.T) {
+	p, _ := startProxy(t, "goroutines", testConfig(map[string]string{"/": "127.0.0.1:1"}))
+	ex, n := &restless{}, 0
+	c := &clientH2{p: p, ex: ex, conn: ex, transferH2: transferH2{to: ex}}
+	c.send = c.flush
+	ex.written = func() {
+		if n++; n <= maxRounds { // who sends finds more each time, until it leaves that to another
+			c.mu.Lock()
+			c.ping(0, parting)
+			c.mu.Unlock()
+		}
+	}
+	c.mu.Lock()
+	c.ping(0, parting)
+	require.NoError(t, c.flushLocked())
+	require.NoError(t, c.flushLocked()) // a third sends the rest
+	require.False(t, c.mayMove(), "the other one is still to come")
+	c.begun = true
+	c.mu.Unlock()
+	require.Len(t, ex.started, 1)
+	ex.started[0]()
+	require.True(t, c.mayMove())
+	require.Zero(t, ex.deadline, "the reader is within a frame")
+	c.begun = false
+	c.settle()
+	require.NotZero(t, ex.deadline)
+}
+
+// gate tells whether it was opened.
+type gate struct{ open bool }
+
+func (g *gate) Open() { g.open = true }
+func (g *gate) Wait() {}
+
+// The time of a wait may run out when the wait is over: by then others, of another loop even, may wait there.
+func TestStream_ALateTimerWakesNobody(t *testing.T) {
+	p, _ := startProxy(t, "goroutines", testConfig(map[string]string{"/": "127.0.0.1:1"}))
+	snap := *p.snapshot.Load()
+	snap.config.BodyIdleTimeout = time.Millisecond
+	ex := &restless{Executor: p.goroutines, posted: make(chan func(), 1)}
+	s := &streamH2{c: &clientH2{p: p, ex: ex}}
+	s.e.snap = &snap
+	waited := make(chan error)
+	go func() {
+		s.c.mu.Lock()
+		defer s.c.mu.Unlock()
+		waited <- s.wait(&s.wake)
+	}()
+	late := <-ex.posted
+	s.c.mu.Lock()
+	s.wake.wakeAll()
+	s.c.mu.Unlock()
+	require.NoError(t, <-waited)
+	next := &gate{}
+	s.wake.gates = append(s.wake.gates, next)
+	late()
+	require.False(t, next.open)
 }

@@ -100,7 +100,10 @@ const maxRounds = 4
 func (c *clientH2) flushLocked() error {
 	for round := 0; len(c.pending) > 0 && !c.writing && c.broken == nil; round++ {
 		if round == maxRounds {
-			c.ex.Go(c.send)
+			if !c.due {
+				c.due = true
+				c.ex.Go(c.send)
+			}
 			break
 		}
 		b := c.pending

@@ -3,6 +3,7 @@ package echo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -90,6 +91,13 @@ func TestFront_AnswersAsTheDataServerDoes(t *testing.T) {
 		{plainGet, "GET /bytes/5 HTTP/1.1\r\nHost: h\r\n\r\n", plainGet},
 		{plainGet, "GET /echo HTTP/1.1\r\nHost : h\r\n\r\n"},
 		{"GET /health HTTP/1.1\r\nHost: h\r\n\r\n" + plainGet},
+		{"GET /echo HTTP/1.1\r\nHost: a b\r\n\r\n"},
+		{"GET /echo HTTP/1.1\r\nHost:\r\n\r\n"},
+		{"GET /echo HTTP/1.1\r\nHost: [::1\r\n\r\n"},
+		{"GET /echo HTTP/1.1\r\nHost: h/x?y#z\r\n\r\n"},
+		{"GET x/echo HTTP/1.1\r\nHost: h\r\n\r\n"},
+		{"GET */echo HTTP/1.1\r\nHost: h\r\n\r\n"},
+		{"GET /echo HTTP/1.1\r\nHost: h\r\nTrailer: Content-Length\r\n\r\n"},
 		{""},
 	} {
 		require.Equal(t, told(t, plain, pieces...), told(t, loops, pieces...), "%q", pieces)
@@ -222,4 +230,22 @@ func TestFront_WithoutDescriptorsItServesWhomItHasAndThenTheOthers(t *testing.T)
 		require.NoError(t, read(c))
 	}
 	require.NoError(t, read(last))
+}
+
+// A read stops at an urgent byte (RFC 6093), and what is behind it is no new event.
+func TestFront_ReadsOnBehindAnUrgentByte(t *testing.T) {
+	l := start(t)
+	c := l.dial()
+	raw, err := c.Conn.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		cork := func(on int) error { return unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_CORK, on) }
+		err = errors.Join(cork(1), unix.Sendto(int(fd), []byte(plainGet), 0, nil), unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil),
+			unix.Sendto(int(fd), []byte(plainGet), 0, nil), cork(0))
+	}))
+	require.NoError(t, err)
+	for range 2 {
+		_, body := c.answer("GET")
+		require.Equal(t, string(echoBody), body)
+	}
 }

@@ -75,7 +75,7 @@ func (l *loop) watch(fd int, events uint32) error {
 func (l *loop) add(fd int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended || l.watch(fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET) != nil {
+	if l.ended || l.watch(fd, unix.EPOLLIN|unix.EPOLLPRI|unix.EPOLLRDHUP|unix.EPOLLET) != nil {
 		l.front.drop(fd)
 		return
 	}
@@ -176,7 +176,7 @@ func (l *loop) serve(fd int, events uint32) {
 			l.front.drop(fd)
 			return
 		case !l.answer(fd, l.buffer[:n]),
-			n < len(l.buffer) && events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) == 0:
+			n < len(l.buffer) && events&(unix.EPOLLPRI|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) == 0:
 			return
 		}
 	}

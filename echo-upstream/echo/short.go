@@ -27,7 +27,7 @@ func short(b []byte) (n int, last bool) {
 			return 0, false
 		}
 	}
-	if e, _ := choose(target); !isGet || e != echoEndpoint || !printable(target) {
+	if e, _ := choose(target); !isGet || e != echoEndpoint || !printable(target) || target[0] != '/' {
 		return 0, false
 	}
 	last, ok := plainFields(fields, last)
@@ -51,12 +51,15 @@ func plainFields(fields []byte, last bool) (closes, ok bool) {
 		switch {
 		case is(name, "host"):
 			hosts++
+			if !plainHost(bytes.TrimSpace(value)) {
+				return false, false
+			}
 		case is(name, "connection"):
 			if !is(bytes.TrimSpace(value), "close") {
 				return false, false
 			}
 			last = true
-		case is(name, "content-length"), is(name, "transfer-encoding"), is(name, "expect"), is(name, "upgrade"):
+		case is(name, "content-length"), is(name, "transfer-encoding"), is(name, "expect"), is(name, "upgrade"), is(name, "trailer"):
 			return false, false
 		}
 	}
@@ -95,4 +98,14 @@ func all(b []byte, class byte) bool {
 		have &= classes[c]
 	}
 	return have != 0
+}
+
+// plainHost reports a name or an IPv4 address, with or without a port: what else is valid the server knows.
+func plainHost(b []byte) bool {
+	for _, c := range b {
+		if c|0x20 < 'a' && c < '-' || classes[c]&isToken == 0 && c != ':' {
+			return false
+		}
+	}
+	return len(b) > 0
 }

@@ -28,6 +28,12 @@ func TestShort_TakesOnlyWhatTheFixedAnswerIsEnoughFor(t *testing.T) {
 		{"another version", "GET /echo HTTP/1.2\r\nHost: h\r\n\r\n", false, false},
 		{"a space in the target", "GET /x /echo HTTP/1.1\r\nHost: h\r\n\r\n", false, false},
 		{"no host", "GET /echo HTTP/1.1\r\n\r\n", false, false},
+		{"an empty host", "GET /echo HTTP/1.1\r\nHost:\r\n\r\n", false, false},
+		{"a host that is none", "GET /echo HTTP/1.1\r\nHost: h/x?y#z\r\n\r\n", false, false},
+		{"a host in brackets", "GET /echo HTTP/1.1\r\nHost: [::1]\r\n\r\n", false, false},
+		{"a host with a port", "GET /echo HTTP/1.1\r\nHost: A-b.c_d:80\r\n\r\n", true, false},
+		{"a target without a slash", "GET x/echo HTTP/1.1\r\nHost: h\r\n\r\n", false, false},
+		{"a trailer to come", "GET /echo HTTP/1.1\r\nHost: h\r\nTrailer: x\r\n\r\n", false, false},
 		{"two hosts", "GET /echo HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", false, false},
 		{"a body", "GET /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", false, false},
 		{"an empty body", "GET /echo HTTP/1.1\r\nHost: h\r\ncontent-length: 0\r\n\r\n", false, false},
@@ -70,8 +76,8 @@ func FuzzShort(f *testing.F) {
 		}
 		r := bufio.NewReader(bytes.NewReader(b[:n]))
 		request, err := http.ReadRequest(r)
-		if err != nil && (strings.Contains(err.Error(), "malformed Host") || strings.Contains(err.Error(), "parse ")) {
-			return // the library also has a look into the host and the target
+		if err != nil && strings.Contains(err.Error(), "parse ") {
+			return // the library also decodes the target
 		}
 		require.NoError(t, err)
 		require.Zero(t, r.Buffered())
