@@ -71,12 +71,12 @@ func (l *loop) watch(fd int, events uint32) error {
 	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
-// add gives the loop a connection, from any goroutine.
+// add gives the loop a connection, from any goroutine. One that it cannot have is the data server's.
 func (l *loop) add(fd int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended || l.watch(fd, unix.EPOLLIN|unix.EPOLLPRI|unix.EPOLLRDHUP|unix.EPOLLET) != nil {
-		l.front.drop(fd)
+		l.front.handOver(fd, nil, nil, false)
 		return
 	}
 	l.open[fd] = struct{}{}
