@@ -89,7 +89,7 @@ func (c *clientH2) goOn(ex netloop.Executor, conn netloop.Conn) {
 	c.entry.abort = conn.Abort
 	c.p.clients.mu.Unlock()
 	c.mu.Lock()
-	c.raw, c.conn, c.strict = conn, conn, false
+	c.ex, c.raw, c.conn, c.strict = ex, conn, conn, false
 	c.conn.SetReadDeadline(ex.Now().Add(c.idleTimeout()))
 	c.stay()
 	c.mu.Unlock()

@@ -120,18 +120,21 @@ func (a *acceptor) place(fd int, from netip.AddrPort) {
 	l.receive(c, a.handle, nil)
 }
 
-// receive takes over a connection that is on no loop's hands, and reports to done, which may be nil,
-// whether that went well. It may be called by any goroutine.
-func (l *loop) receive(c *loopConn, handle func(Executor, Conn), done func(error)) {
+// receive takes over a connection that is on no loop's hands, and has done, which may be nil, called by the
+// loop with how that went. A loop that has ended closes the connection, and it is false. It may be called by
+// any goroutine.
+func (l *loop) receive(c *loopConn, handle func(Executor, Conn), done func(error)) bool {
 	if done == nil {
 		done = func(error) {}
 	}
 	l.accepted.Add(1)
-	if !l.post(func() { done(l.adopt(c, handle)) }) {
-		l.accepted.Add(-1)
-		_ = closeSocket(c.fd)
-		done(net.ErrClosed)
+	if l.post(func() { done(l.adopt(c, handle)) }) {
+		return true
 	}
+	l.accepted.Add(-1)
+	_ = closeSocket(c.fd)
+	c.fd = -1
+	return false
 }
 
 // adopt starts handle with a connection that is not watched yet, or closes it.

@@ -257,11 +257,17 @@ func (c *loopConn) MoveTo(to Executor, handle func(Executor, Conn)) {
 	l := to.(*loop)
 	moved := &loopConn{l: l, client: c.client, urgent: c.urgent, peer: c.peer, local: c.local, remote: c.remote}
 	moved.fd = c.unhook()
-	l.receive(moved, handle, func(err error) {
-		if err != nil && moved.fd < 0 { // the loop is there, but has no room
-			l.start(nil, func() { handle(l, moved) })
+	fail := func(at *loop) {
+		moved.l = at
+		at.start(nil, func() { handle(at, moved) })
+	}
+	if !l.receive(moved, handle, func(err error) {
+		if err != nil {
+			fail(l)
 		}
-	})
+	}) {
+		fail(c.l)
+	}
 }
 
 func (c *loopConn) Detach() (net.Conn, error) {

@@ -107,7 +107,9 @@ func (e *loopEngine) Take(nc net.Conn, handle func(Executor, Conn)) error {
 	c.local, _ = tcp.LocalAddr().(*net.TCPAddr)
 	c.remote, _ = tcp.RemoteAddr().(*net.TCPAddr)
 	taken := make(chan error, 1)
-	l.receive(c, handle, func(err error) { taken <- err })
+	if !l.receive(c, handle, func(err error) { taken <- err }) {
+		return net.ErrClosed
+	}
 	if err := <-taken; err != nil {
 		return err
 	}

@@ -61,8 +61,8 @@ type Conn interface {
 
 	// MoveTo has handle go on with the connection, as a strand of an executor that Relief has
 	// returned. Bytes that were not read are read there. Where that one cannot have it, what handle gets
-	// is closed. No strand may be waiting for it, and the Conn itself must not be used afterwards, Close
-	// included.
+	// is closed, and the executor may be the old one. No strand may be waiting for it, and the Conn itself
+	// must not be used afterwards, Close included.
 	MoveTo(to Executor, handle func(Executor, Conn))
 
 	// Detach takes the connection away from its executor and returns it as a plain one that any
