@@ -34,9 +34,13 @@ func TestCase281_ThreeTimesTheSame(t *testing.T) {
 
 func everyArea(t *testing.T, r *rig) {
 	u := r.U[1]
+	u.play(reply(earlyHints+ok("hinted")), replyThenClose("HTTP/1.1 200 OK\r\nX-U: x\r\n\r\nuntil the end"))
+	require.Equal(t, "hinted", string(r.get(t, "/").body))
+	require.Equal(t, "until the end", string(r.get(t, "/").body))
+
 	r.get(t, "/") // request line, fields
 	r.refuses(t, "GET / HTTP/1.1\r\nHost: a\r\nX : 1\r\n\r\n")
-	r.refusesBody(t, chunked("5\r\nhello\r\nZ\r\n"))
+	r.refusesBody(t, chunked("5\r\nhello\r\nZ\r\n")) // whose head the upstream may see much later
 	r.closeCircuit(t)
 	r.serves(t, request{m: "POST", chunks: []string{"hello"}}.String())
 
@@ -44,10 +48,6 @@ func everyArea(t *testing.T, r *rig) {
 	tunnel := r.dial(t)
 	require.Equal(t, 101, tunnel.do(t, request{path: "/ws", fields: upgradeLines}).status)
 	tunnel.close()
-
-	u.play(reply(earlyHints+ok("hinted")), replyThenClose("HTTP/1.1 200 OK\r\nX-U: x\r\n\r\nuntil the end"))
-	require.Equal(t, "hinted", string(r.get(t, "/").body))
-	require.Equal(t, "until the end", string(r.get(t, "/").body))
 
 	c := r.dial(t) // pool, retry
 	require.Equal(t, 200, c.do(t, request{}).status)
