@@ -77,22 +77,11 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 				serve, scheme = startTLSProxy, "https://"
 			}
 			p, addr := serve(t, "", testConfig(map[string]string{"/": startUpstream(t, mirroring)}))
-			loops, ok := p.engine.(interface{ Work(int) })
-			if !ok {
+			stop := shuffle(p)
+			if stop == nil {
 				return // one executor
 			}
-			stop := make(chan struct{})
-			var moving, talking sync.WaitGroup
-			moving.Go(func() {
-				for n := 0; ; n++ {
-					select {
-					case <-stop:
-						return
-					case <-time.After(500 * time.Microsecond):
-						loops.Work(n%2 + 1)
-					}
-				}
-			})
+			var talking sync.WaitGroup
 			for i := range 8 {
 				c := clientOverH2(secure)
 				for j := range i%4 + 1 { // streams at a time
@@ -135,8 +124,7 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 				require.NoError(t, p.Close())
 			}
 			talking.Wait()
-			close(stop)
-			moving.Wait()
+			stop()
 			a, i := p.clients.count()
 			require.Zero(t, a+i)
 		})

@@ -58,6 +58,28 @@ func talk(c net.Conn, who int) error {
 	return nil
 }
 
+// shuffle has connections move between the loops all the time, until what it returns is called: nil where
+// there are none.
+func shuffle(p *Proxy) (stop func()) {
+	loops, ok := p.engine.(interface{ Work(int) })
+	if !ok {
+		return nil
+	}
+	over := make(chan struct{})
+	var moving sync.WaitGroup
+	moving.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-over:
+				return
+			case <-time.After(500 * time.Microsecond):
+				loops.Work(n%2 + 1)
+			}
+		}
+	})
+	return func() { close(over); moving.Wait() }
+}
+
 // Connections move between event loops as the load changes: no answer is lost or goes astray, and
 // what is counted stays right. Then a drain comes while they move.
 func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
@@ -72,22 +94,11 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 				}
 			}
 			p, addr := serve(t, "", testConfig(map[string]string{"/": startUpstream(t, mirroring)}))
-			loops, ok := p.engine.(interface{ Work(int) })
-			if !ok {
+			stop := shuffle(p)
+			if stop == nil {
 				return // one executor
 			}
-			stop := make(chan struct{})
-			var moving, talking sync.WaitGroup
-			moving.Go(func() {
-				for n := 0; ; n++ {
-					select {
-					case <-stop:
-						return
-					case <-time.After(500 * time.Microsecond):
-						loops.Work(n%2 + 1)
-					}
-				}
-			})
+			var talking sync.WaitGroup
 			for i := range 16 {
 				talking.Go(func() {
 					c, err := connect(addr)
@@ -119,8 +130,7 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 			require.Eventually(t, func() bool { a, i := p.clients.count(); return a+i >= 8 }, patience, time.Millisecond)
 			require.NoError(t, <-shutdown(p, patience))
 			talking.Wait()
-			close(stop)
-			moving.Wait()
+			stop()
 		})
 	}
 }
