@@ -123,12 +123,9 @@ func (s *streamH2) stopBody() {
 func (s *streamH2) wait(w *waiters) error {
 	c, limit, late, woken := s.c, s.e.snap.config.BodyIdleTimeout, false, false
 	if limit > 0 {
-		ex := c.ex // the stream may serve another connection when a late timer fires
 		defer time.AfterFunc(limit, func() {
-			ex.Post(func() {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				if !woken {
+			c.post(func() {
+				if !woken { // or else the stream may serve another connection
 					late = true
 					w.wakeAll()
 				}

@@ -62,6 +62,13 @@ func (s *clients) during(c *client, serve func() (goesOn bool)) {
 	goesOn = serve()
 }
 
+// abortBy has c, which is elsewhere now, ended by abort.
+func (s *clients) abortBy(c *client, abort func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.abort = abort
+}
+
 func (s *clients) remove(c *client) {
 	c.state.Store(clientClosed)
 	s.mu.Lock()

@@ -72,9 +72,7 @@ func (c *clientH2) settle() {
 
 // moveOn is called by the reader, at its end.
 func (c *clientH2) moveOn() {
-	c.p.clients.mu.Lock()
-	c.entry.abort = func() {} // who is on the way is cut by the engine's end
-	c.p.clients.mu.Unlock()
+	c.p.clients.abortBy(c.entry, func() {}) // who is on the way is cut by the engine's end
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := c.to
@@ -85,9 +83,7 @@ func (c *clientH2) moveOn() {
 // goOn serves the connection on the executor that it has moved to.
 func (c *clientH2) goOn(ex netloop.Executor, conn netloop.Conn) {
 	c.in.Follow(conn)
-	c.p.clients.mu.Lock()
-	c.entry.abort = conn.Abort
-	c.p.clients.mu.Unlock()
+	c.p.clients.abortBy(c.entry, conn.Abort)
 	c.mu.Lock()
 	c.ex, c.raw, c.conn, c.strict = ex, conn, conn, false
 	c.conn.SetReadDeadline(ex.Now().Add(c.idleTimeout()))

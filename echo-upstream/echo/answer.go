@@ -52,16 +52,15 @@ func plain(ctx *fasthttp.RequestCtx, body []byte) {
 
 // fixedAnswer is what the data server answers to GET /echo, with the date of now.
 func (s *Server) fixedAnswer(last bool) []byte {
-	var answer fasthttp.Response
-	answer.Header.SetServer(s.data.Name)
-	answer.Header.SetContentTypeBytes(textPlain)
-	answer.Header.SetBytesKV(instanceField, s.instanceBytes)
-	answer.SetBodyRaw(echoBody)
+	var ctx fasthttp.RequestCtx
+	plain(&ctx, echoBody)
+	s.sign(&ctx)
+	ctx.Response.Header.SetServer(s.data.Name)
 	if last {
-		answer.SetConnectionClose()
+		ctx.Response.SetConnectionClose()
 	}
 	var b bytes.Buffer
-	_, _ = answer.WriteTo(&b) // a buffer takes everything
+	_, _ = ctx.Response.WriteTo(&b) // a buffer takes everything
 	return b.Bytes()
 }
 

@@ -145,8 +145,13 @@ func (s *Server) underFault(ctx *fasthttp.RequestCtx, e endpoint, n int, in *inj
 
 // finish names the instance and counts the answer.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, e endpoint) {
-	ctx.Response.Header.SetBytesKV(instanceField, s.instanceBytes)
+	s.sign(ctx)
 	s.answers[e][ctx.Response.StatusCode()].Add(1)
+}
+
+// sign names the instance.
+func (s *Server) sign(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Header.SetBytesKV(instanceField, s.instanceBytes)
 }
 
 // refuse answers what is no HTTP request.
