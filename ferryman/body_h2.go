@@ -3,15 +3,54 @@ package ferryman
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
+)
+
+const (
+	connWindow   = 16 << 20 // bytes of requests' bodies that may wait for upstreams on a connection
+	firstWindow  = 32 << 10 // the same for a stream that nothing was read of: one that stalls stops no other
+	largeWindow  = 1 << 20  // and for one whose bytes are read as they come
+	maxGrowth    = connWindow - maxStreams*firstWindow
+	bodyPiece    = 16 << 10 // bodies that wait are kept in multiples of it
+	maxKept      = 64 << 10 // bytes of a buffer that a stream keeps although nothing is in it
+	fairShare    = 64 << 10 // what may wait on a connection when too much waits on all of them
+	pressureTick = 50 * time.Millisecond
 )
 
 // flow is a window that the client may fill (RFC 9113 section 5.2).
 type flow struct {
 	left int64 // what the client may still send
 	owed int64 // what was used up and is not given back yet
+}
+
+// uploadsH2 is what a connection's requests' bodies may take. Its lock guards it.
+type uploadsH2 struct {
+	received flow
+	growth   int64        // bytes by which windows of streams may still grow
+	unread   atomic.Int64 // bytes of bodies that wait
+	heard    bool         // the client knows firstWindow, and not the default
+}
+
+// firstWindow is what a new stream may send: a client that has not heard of ours has another.
+func (c *clientH2) firstWindow() int64 {
+	if c.heard {
+		return firstWindow
+	}
+	return http2InitialWindow
+}
+
+// heardSettings is for the first acknowledgement of ferryman's settings (RFC 9113 section 6.9.2).
+func (c *clientH2) heardSettings() {
+	if c.heard {
+		return
+	}
+	c.heard = true
+	for _, s := range c.streams {
+		s.received.left += firstWindow - http2InitialWindow
+	}
 }
 
 // refund returns window to the client, for all streams together, once it is worth a frame.
@@ -23,13 +62,24 @@ func (c *clientH2) refund(n int64) {
 	}
 }
 
+// waits counts n bytes more that wait for an upstream, or fewer.
+func (c *clientH2) waits(n int) {
+	c.unread.Add(int64(n))
+	c.p.unread.Add(int64(n))
+}
+
+// holdBack has the reader wait while too much waits on all connections, and more than its share on this one.
+func (c *clientH2) holdBack() {
+	for c.p.unread.Load() > c.p.unreadLimit && c.unread.Load() > fairShare && !c.raw.Gone() {
+		g := c.ex.NewGate()
+		time.AfterFunc(pressureTick, func() { c.post(g.Open) })
+		g.Wait()
+	}
+}
+
 // come takes in what has come of the body. It must be as long as declared (RFC 9113 section 8.1.1).
 func (s *streamH2) come(b []byte, end bool) error {
-	if s.read > 0 && len(s.in)+len(b) > cap(s.in) {
-		s.in = s.in[:copy(s.in, s.in[s.read:])]
-		s.read = 0
-	}
-	s.in = append(s.in, b...)
+	s.append(b)
 	s.ended = end
 	n := s.taken + int64(len(s.in)-s.read)
 	if s.declared >= 0 && (n > s.declared || end && n < s.declared) {
@@ -37,6 +87,19 @@ func (s *streamH2) come(b []byte, end bool) error {
 	}
 	s.wake.wakeAll()
 	return nil
+}
+
+// append keeps b until it is read.
+func (s *streamH2) append(b []byte) {
+	if len(s.in)+len(b) > cap(s.in) {
+		waiting := s.in[s.read:]
+		if n := len(waiting) + len(b); n > cap(s.in) {
+			s.in = make([]byte, 0, (n+bodyPiece-1)/bodyPiece*bodyPiece)
+		}
+		s.in, s.read = append(s.in[:0], waiting...), 0
+	}
+	s.in = append(s.in, b...)
+	s.c.waits(len(b))
 }
 
 // ready tells how many bytes of the body can be read, or how it has ended. The last byte waits for
@@ -52,6 +115,14 @@ func (s *streamH2) ready() (int, error) {
 		return max(0, n-1), nil
 	}
 	return n, nil
+}
+
+// empty reports whether the request has ended without a body.
+func (s *streamH2) empty() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	_, err := s.ready()
+	return err == io.EOF && s.taken == 0
 }
 
 // Started reports whether Read will not block.
@@ -72,6 +143,9 @@ func (s *streamH2) Await() error {
 	for {
 		if n, err := s.ready(); n > 0 || err != nil {
 			return nil
+		}
+		if cap(s.in) > maxKept && s.read == len(s.in) {
+			s.in, s.read = nil, 0
 		}
 		if err := s.wait(&s.wake); err != nil {
 			return err
@@ -94,6 +168,7 @@ func (s *streamH2) Read(p []byte) (int, error) {
 	n = copy(p, s.in[s.read:s.read+n])
 	s.read += n
 	s.taken += int64(n)
+	s.c.waits(-n)
 	if s.read == len(s.in) {
 		s.in, s.read = s.in[:0], 0
 		s.finished = s.ended
@@ -102,14 +177,31 @@ func (s *streamH2) Read(p []byte) (int, error) {
 	return n, s.c.flushLocked()
 }
 
-// used counts n bytes of the body, or of its padding, as read.
+// used counts n bytes of the body, or of its padding, as read. A client that is read as fast as it sends gets
+// a larger window.
 func (s *streamH2) used(n int) {
-	s.c.refund(int64(n))
-	f := &s.received
-	if f.owed += int64(n); f.owed >= streamWindow/4 && !s.ended {
-		s.c.say(http2.FrameWindowUpdate, 0, s.id, uint32(f.owed))
-		f.left, f.owed = f.left+f.owed, 0
+	c, f := s.c, &s.received
+	c.refund(int64(n))
+	if f.owed += int64(n); f.owed < s.size/4 || s.ended {
+		return
 	}
+	more := int64(0)
+	if s.read == len(s.in) && c.p.unread.Load() < c.p.unreadLimit/2 {
+		more = min(s.size, largeWindow-s.size, c.growth)
+	}
+	s.size += more
+	c.growth -= more
+	c.say(http2.FrameWindowUpdate, 0, s.id, uint32(f.owed+more))
+	f.left, f.owed = f.left+f.owed+more, 0
+}
+
+// letGo gives back what a stream's body takes.
+func (c *clientH2) letGo(s *streamH2) {
+	n := len(s.in) - s.read
+	s.in, s.read = s.in[:0], 0
+	c.waits(-n)
+	c.refund(int64(n))
+	c.growth += s.size - firstWindow
 }
 
 func (s *streamH2) stopBody() {
@@ -122,17 +214,22 @@ func (s *streamH2) stopBody() {
 // wait waits among w, as long as a body may pause. It needs the connection's lock.
 func (s *streamH2) wait(w *waiters) error {
 	c, limit, late, woken := s.c, s.e.snap.config.BodyIdleTimeout, false, false
+	g := c.ex.NewGate()
 	if limit > 0 {
 		defer time.AfterFunc(limit, func() {
 			c.post(func() {
 				if !woken { // or else the stream may serve another connection
 					late = true
-					w.wakeAll()
+					g.Open()
 				}
 			})
 		}).Stop()
 	}
-	w.wait(c.ex, &c.mu)
+	if w != &s.wake {
+		s.sending = g
+		defer func() { s.sending = nil }()
+	}
+	w.waitAt(g, &c.mu)
 	woken = true
 	if late {
 		return os.ErrDeadlineExceeded

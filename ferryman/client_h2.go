@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/h2"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
@@ -28,17 +28,18 @@ type clientH2 struct {
 	entry *client
 
 	// What follows belongs to the reader.
-	in       h1.Reader
-	frames   *http2.Framer
-	begun    bool // a byte of the current frame has come
-	payload  bool // the current frame is DATA
-	strict   bool // the read deadline is that of a frame, not of idleness
-	gap      bool // the client has left stream numbers out
-	wasted   int  // streams that were reset or refused lately
-	forgiven time.Time
+	in      h1.Reader
+	frames  *framerH2 // nil while nothing of a frame is there
+	blocks  *h2.Decoder
+	opening headH2 // whose header block is read
+	begun   bool   // a byte of the current frame has come
+	payload bool   // the current frame is DATA
+	strict  bool   // the read deadline is that of a frame, not of idleness
+	gap     bool   // the client has left stream numbers out
 
 	mu      sync.Mutex // guards what follows, and what the streams say it does
 	streams map[uint32]*streamH2
+	startsH2
 	running int       // strands of streams
 	alone   waiters   // for running to become 0
 	open    int       // streams that count against the limit
@@ -47,33 +48,24 @@ type clientH2 struct {
 	leaving bool      // the first GOAWAY is out
 	parted  bool      // the last GOAWAY is out: no new stream is served
 	transferH2
-	over     bool       // the reader is to end
-	cuts     [64]uint32 // the last streams that ferryman reset
-	nextCut  int
-	received flow
+	over bool // the reader is to end
+	resetsH2
+	uploadsH2
 	outgoing
 }
 
 const (
-	maxStreams   = 250
-	streamWindow = 256 << 10 // bytes of a request's body that may wait for the upstream
-	connWindow   = 1 << 20   // the same for all streams together
-	// What http2 counts is 32 bytes a field more than the codec, which decides.
-	maxHeaderList = h1.MaxHead + 32*(h1.MaxFields+8)
-	directRead    = 4 << 10 // reads of this size go past the buffer
+	maxStreams = 250
+	directRead = 4 << 10 // reads of this size go past the buffer
 )
 
 func newClientH2(p *Proxy, ex netloop.Executor, raw netloop.Conn, conn net.Conn) *clientH2 {
-	c := &clientH2{p: p, ex: ex, raw: raw, conn: conn, from: originOf(raw, conn),
-		streams: make(map[uint32]*streamH2), idle: ex.Now(), received: flow{left: connWindow}}
-	c.send = c.flush
+	c := &clientH2{p: p, ex: ex, raw: raw, conn: conn, from: originOf(raw, conn), blocks: h2.NewDecoder(),
+		streams: make(map[uint32]*streamH2), idle: ex.Now()}
+	c.send, c.startMore = c.flush, c.goOnStarting
 	c.window, c.initial = http2InitialWindow, http2InitialWindow
+	c.received.left, c.growth, c.forgiven = connWindow, maxGrowth, ex.Now()
 	c.in.Reset(awaiter(conn))
-	c.frames = http2.NewFramer(nil, c)
-	c.frames.SetReuseFrames()
-	c.frames.SetMaxReadFrameSize(maxFrame)
-	c.frames.MaxHeaderListSize = maxHeaderList
-	c.frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	return c
 }
 
@@ -131,47 +123,61 @@ func (c *clientH2) begin() error {
 // read takes frames until the connection is at its end, and returns why.
 func (c *clientH2) read() error {
 	for {
-		c.begun, c.payload = false, false
+		c.begun, c.payload = c.blocks.Gathering(), false
 		if err := c.frame(false); err != nil {
 			return err
 		}
 	}
 }
 
-// Read is where the frames' bytes come from. It ends what trickles and what is idle.
+// Read is where the frames' bytes come from.
 func (c *clientH2) Read(p []byte) (int, error) {
-	for c.in.Buffered() == 0 {
-		c.mu.Lock()
-		c.kick()                                     // what the last frames have caused
-		full := c.due && len(c.pending) > maxWaiting // of answers to what the client has sent in one go
-		moves := c.mayMove() && !c.begun
-		c.mu.Unlock()
-		if full { // whoever is to send gets a turn
-			g := c.ex.NewGate()
-			c.ex.Defer(g.Open)
-			g.Wait()
-		}
-		if moves {
-			return 0, errMoves
-		}
-		c.arm()
-		n, err := 0, error(nil)
-		if len(p) >= directRead {
-			n, err = c.conn.Read(p)
-		} else {
-			err = c.in.Fill()
-		}
-		switch {
-		case n > 0:
-			return n, nil
-		case err != nil && !(errors.Is(err, os.ErrDeadlineExceeded) && c.patient()):
-			return 0, err
+	if c.in.Buffered() == 0 {
+		if n, err := c.await(p); n > 0 || err != nil {
+			return n, err
 		}
 	}
 	n := copy(p, c.in.Peek())
 	c.in.Discard(n)
 	c.begun = true
 	return n, nil
+}
+
+// await waits until something is buffered or, if p is large, has come into p. It ends what trickles and
+// what is idle.
+func (c *clientH2) await(p []byte) (n int, err error) {
+	for {
+		if moves := c.settled(); moves {
+			return 0, errMoves
+		}
+		c.arm()
+		if len(p) >= directRead {
+			n, err = c.conn.Read(p)
+		} else {
+			err = c.in.Fill()
+		}
+		if n > 0 || err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.patient() {
+			return n, err
+		}
+	}
+}
+
+// settled does, before the reader waits, what its frames so far have caused. It reports whether the
+// connection is to go on elsewhere.
+func (c *clientH2) settled() (moves bool) {
+	c.holdBack()
+	c.mu.Lock()
+	c.startSome()
+	c.kick()
+	full := c.due && len(c.pending) > maxWaiting // of answers to what the client has sent in one go
+	moves = c.mayMove() && !c.begun
+	c.mu.Unlock()
+	if full { // whoever is to send gets a turn
+		g := c.ex.NewGate()
+		c.ex.Defer(g.Open)
+		g.Wait()
+	}
+	return moves
 }
 
 // arm sets the read deadline. A frame that has begun, and the CONTINUATIONs that it needs, must be

@@ -47,6 +47,10 @@ func (e *exchange) run() {
 		e.refuse(f, 0)
 		return
 	}
+	if e.client.gone() {
+		e.fail(faultClientGone)
+		return
+	}
 	now := e.ex.Now()
 	ticket, ok := e.route.up.Breaker().Allow(now)
 	if !ok {
@@ -96,6 +100,7 @@ func (e *exchange) forward() *fault {
 	for {
 		if c == nil {
 			var err error
+			e.client.stow(e)
 			if c, err = e.route.up.Dial(e.ex, e.snap.config.ConnectTimeout); err != nil {
 				if e.client.gone() {
 					return faultClientGone
@@ -103,8 +108,14 @@ func (e *exchange) forward() *fault {
 				e.trouble = err
 				return faultDial
 			}
+			if e.client.gone() {
+				c.Discard()
+				return faultClientGone
+			}
 		}
-		e.up = c
+		if e.up = c; len(e.head) == 0 {
+			e.head = e.client.appendHead(e.head, e)
+		}
 		err := e.attempt()
 		if err == nil {
 			return nil

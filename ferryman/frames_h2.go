@@ -2,13 +2,58 @@ package ferryman
 
 import (
 	"errors"
+	"sync"
 
 	"golang.org/x/net/http2"
+
+	"github.com/Bunty9/ferryman/ferryman/h2"
 )
+
+const maxFrame = 16 << 10 // payload of a frame, both ways: what every peer must take
+
+// framerH2 parses frames. Its buffer is as large as the largest frame was, so a connection has one only while
+// there is something of a frame.
+type framerH2 struct {
+	*http2.Framer
+	from *clientH2
+}
+
+func (f *framerH2) Read(p []byte) (int, error) { return f.from.Read(p) }
+
+var framersH2 = sync.Pool{New: func() any {
+	f := &framerH2{}
+	f.Framer = http2.NewFramer(nil, f)
+	f.SetReuseFrames()
+	f.SetMaxReadFrameSize(maxFrame)
+	return f
+}}
+
+// framer waits for something of a frame, and returns what parses it.
+func (c *clientH2) framer() (*framerH2, error) {
+	if c.in.Buffered() == 0 {
+		if c.frames != nil && !c.blocks.Gathering() {
+			c.frames.from = nil
+			framersH2.Put(c.frames)
+			c.frames = nil
+		}
+		if _, err := c.await(nil); err != nil {
+			return nil, err
+		}
+	}
+	if c.frames == nil {
+		c.frames = framersH2.Get().(*framerH2)
+		c.frames.from = c
+	}
+	return c.frames, nil
+}
 
 // frame reads one frame and does what it asks. An error ends the connection.
 func (c *clientH2) frame(first bool) error {
-	head, err := c.frames.ReadFrameHeader()
+	frames, err := c.framer()
+	if err != nil {
+		return err
+	}
+	head, err := frames.ReadFrameHeader()
 	switch {
 	case err != nil:
 		return err
@@ -16,60 +61,60 @@ func (c *clientH2) frame(first bool) error {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	c.payload = head.Type == http2.FrameData
-	f, err := c.frames.ReadFrameForHeader(head)
+	f, err := frames.ReadFrameForHeader(head)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		return c.refuse(head, err)
-	}
-	if err := c.take(f); err != nil {
-		return c.reject(err)
-	}
-	return nil
-}
-
-// refuse deals with a frame that is malformed.
-func (c *clientH2) refuse(head http2.FrameHeader, err error) error {
 	var bad http2.StreamError
-	if head.Type == http2.FrameHeaders && errors.As(err, &bad) {
-		if bad.Cause == nil { // its fields were not decoded: the tables are out of step
-			return http2.ConnectionError(bad.Code)
-		}
-		if _, ignored, err := c.opened(bad.StreamID); ignored || err != nil {
-			return err
-		}
+	if err == nil {
+		err = c.take(f)
+	} else if head.Type == http2.FrameHeaders && errors.As(err, &bad) { // without its fields the tables are out of step
+		return http2.ConnectionError(bad.Code)
 	}
-	return c.reject(err)
+	if err = c.reject(err); err != nil {
+		return err
+	}
+	return c.checkAbuse()
 }
 
 // take does what a frame asks. An http2.StreamError ends the stream only.
 func (c *clientH2) take(f http2.Frame) error {
 	switch f := f.(type) {
-	case *http2.MetaHeadersFrame:
-		return c.takeHeaders(f)
+	case *http2.HeadersFrame:
+		c.opening = headH2{f.StreamID, f.StreamEnded(), f.HasPriority() && f.Priority.StreamDep == f.StreamID}
+		return c.takeFragment(f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.ContinuationFrame:
+		return c.takeFragment(f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.DataFrame:
 		return c.takeData(f)
+	case *http2.RSTStreamFrame:
+		return c.takeReset(f)
 	case *http2.SettingsFrame:
 		return c.takeSettings(f)
 	case *http2.WindowUpdateFrame:
+		if c.updates++; f.Increment < ordinaryUpdate || c.updates%updatesPerWaste == 0 {
+			c.waste(1)
+		}
 		return c.takeWindow(f)
-	case *http2.RSTStreamFrame:
-		return c.takeReset(f)
 	case *http2.PingFrame:
+		c.waste(1)
 		switch {
 		case !f.IsAck():
 			c.ping(http2.FlagPingAck, f.Data)
 		case f.Data == parting && c.leaving:
 			c.part()
 		}
-	case *http2.PriorityFrame:
-		if f.StreamDep == f.StreamID {
-			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
-		}
 	case *http2.PushPromiseFrame:
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	case *http2.GoAwayFrame:
+		c.waste(1)
 		c.part()
+	case *http2.PriorityFrame:
+		c.waste(1)
+		if f.StreamDep == f.StreamID {
+			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
+		}
+	default:
+		c.waste(1)
 	}
 	return nil
 }
@@ -82,7 +127,7 @@ func (c *clientH2) opened(id uint32) (s *streamH2, ignored bool, err error) {
 	switch {
 	case s != nil && !s.lost:
 		return s, false, nil
-	case c.cut(id), id > c.last && c.parted:
+	case c.isReset(id), id > c.last && c.parted:
 		return nil, true, nil
 	case id%2 == 0, id <= c.last && c.gap:
 		return nil, false, http2.ConnectionError(http2.ErrCodeProtocol)
@@ -94,43 +139,74 @@ func (c *clientH2) opened(id uint32) (s *streamH2, ignored bool, err error) {
 	return nil, false, nil
 }
 
-// takeHeaders opens a stream, or ends one with its trailers, which go no further.
-func (c *clientH2) takeHeaders(f *http2.MetaHeadersFrame) error {
-	id := f.StreamID
-	s, ignored, err := c.opened(id)
-	switch {
-	case err != nil || ignored:
+// headH2 is what a HEADERS frame says beside its fields.
+type headH2 struct {
+	id    uint32
+	ended bool
+	loop  bool // the stream depends on itself
+}
+
+// takeFragment takes a part of a header block, and what the block is about once it is whole.
+func (c *clientH2) takeFragment(fragment []byte, ended bool) error {
+	block, err := c.blocks.Gather(fragment, ended)
+	if err != nil || !ended {
 		return err
-	case s != nil && s.ended:
-		return http2.StreamError{StreamID: id, Code: http2.ErrCodeStreamClosed}
-	case s != nil && (!f.StreamEnded() || len(f.PseudoFields()) > 0),
-		f.HasPriority() && f.Priority.StreamDep == id:
-		return http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
-	case s != nil:
-		return s.come(nil, true)
+	}
+	s, ignored, err := c.opened(c.opening.id)
+	if err != nil {
+		return err
+	}
+	if !ignored && s == nil {
+		return c.takeHead(c.opening, block)
+	}
+	var trailers h2.Fields
+	if err := c.blocks.Decode(block, &trailers); err != nil {
+		return err
+	}
+	if ignored {
+		if c.opening.id > c.last {
+			c.waste(1)
+		}
+		c.endedByClient(c.opening)
+		return nil
+	}
+	return s.takeTrailers(c.opening, &trailers)
+}
+
+// takeHead opens a stream.
+func (c *clientH2) takeHead(h headH2, block []byte) error {
+	s := borrowStream(c, h)
+	if err := c.blocks.Decode(block, &s.fields); err != nil {
+		return err
+	}
+	s.declared = declaredLength(&s.fields)
+	code := http2.ErrCodeNo
+	switch {
+	case h.loop, s.ended && s.declared > 0:
+		code = http2.ErrCodeProtocol
 	case c.open >= maxStreams:
-		return http2.StreamError{StreamID: id, Code: http2.ErrCodeRefusedStream}
+		code = http2.ErrCodeRefusedStream
 	}
-	s = borrowStream(c, f)
-	if s.ended && s.declared > 0 {
-		streamsH2.Put(s)
-		return http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
+	if code != http2.ErrCodeNo {
+		s.giveBack()
+		return http2.StreamError{StreamID: h.id, Code: code}
 	}
-	c.streams[id] = s
+	c.streams[h.id] = s
 	c.open++
 	c.entry.state.Store(clientActive)
-	if c.to != nil {
-		c.held = append(c.held, s)
-	} else {
-		c.start(s)
-	}
+	c.fresh = append(c.fresh, s)
 	return nil
 }
 
-// start has a stream served. It needs the lock.
-func (c *clientH2) start(s *streamH2) {
-	c.running++
-	c.ex.Go(s.strand)
+// takeTrailers ends a stream with its trailers, which go no further.
+func (s *streamH2) takeTrailers(h headH2, trailers *h2.Fields) error {
+	switch {
+	case s.ended:
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeStreamClosed}
+	case !h.ended, h.loop, trailers.TooLarge, !trailers.Valid():
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol}
+	}
+	return s.come(nil, true)
 }
 
 func (c *clientH2) takeData(f *http2.DataFrame) error {
@@ -138,13 +214,19 @@ func (c *clientH2) takeData(f *http2.DataFrame) error {
 	if c.received.left -= n; c.received.left < 0 {
 		return http2.ConnectionError(http2.ErrCodeFlowControl)
 	}
+	if len(f.Data()) > 0 {
+		c.worked(1)
+	} else if !f.StreamEnded() {
+		c.waste(1)
+	}
 	s := c.streams[f.StreamID]
 	if s == nil || s.ended || s.lost {
 		c.refund(n)
 		switch {
 		case c.beyond(f.StreamID):
 			return http2.ConnectionError(http2.ErrCodeProtocol)
-		case c.cut(f.StreamID), f.StreamID > c.last:
+		case c.isReset(f.StreamID), f.StreamID > c.last:
+			c.endedByClient(headH2{id: f.StreamID, ended: f.StreamEnded()})
 			return nil
 		}
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
@@ -163,8 +245,10 @@ func (c *clientH2) beyond(id uint32) bool {
 }
 
 func (c *clientH2) takeSettings(f *http2.SettingsFrame) error {
+	c.waste(costOfSettings)
 	switch {
 	case f.IsAck():
+		c.heardSettings()
 		return nil
 	case f.NumSettings() > 100:
 		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
@@ -179,11 +263,13 @@ func (c *clientH2) takeSettings(f *http2.SettingsFrame) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range c.streams {
-		if s.window += c.initial - before; s.window > maxWindow {
-			return http2.ConnectionError(http2.ErrCodeFlowControl)
+	if c.initial != before {
+		for _, s := range c.streams {
+			if s.window += c.initial - before; s.window > maxWindow {
+				return http2.ConnectionError(http2.ErrCodeFlowControl)
+			}
+			s.wake.wakeAll()
 		}
-		s.wake.wakeAll()
 	}
 	c.say(http2.FrameSettings, http2.FlagSettingsAck, 0)
 	return nil
@@ -218,8 +304,13 @@ func (c *clientH2) takeReset(f *http2.RSTStreamFrame) error {
 	case s == nil && c.beyond(f.StreamID):
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	case s == nil:
+		c.waste(1)
+		c.endedByClient(headH2{id: f.StreamID, ended: true})
 		return nil
 	}
+	if c.ex.Now().Sub(s.opened) < hasty {
+		c.waste(1)
+	}
 	s.cancel()
-	return c.waste()
+	return nil
 }

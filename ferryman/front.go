@@ -11,6 +11,8 @@ import (
 type front interface {
 	// appendHead appends the request's head as the upstream gets it.
 	appendHead(dst []byte, e *exchange) []byte
+	// stow gives back what a large head takes, where appendHead can append it once more.
+	stow(e *exchange)
 	// reply sends an answer of ferryman's own.
 	reply(f *fault, retryAfter time.Duration)
 	// interim relays a 1xx head.
@@ -46,6 +48,7 @@ type ask struct {
 	path       []byte
 	idempotent bool
 	bodiless   bool
+	empty      bool // a body was to be expected, and its length is 0
 	chunked    bool // the body goes up in chunks
 	expect     bool // the body waits for a 100
 	upgrade    bool

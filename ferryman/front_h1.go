@@ -84,6 +84,8 @@ func (o *origin) appendHead(dst []byte, e *exchange) []byte {
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	case r.DeclaredLength() >= 0:
 		dst = h1.AppendLength(dst, r.DeclaredLength())
+	case e.ask.empty:
+		dst = h1.AppendLength(dst, 0)
 	}
 	if e.ask.expect {
 		dst = append(dst, "Expect: 100-continue\r\n"...)
@@ -152,6 +154,9 @@ func (c *clientH1) appendHead(dst []byte, e *exchange) []byte {
 	c.in.Trim()
 	return dst
 }
+
+// stow keeps the head: it is no larger than what has come of it.
+func (c *clientH1) stow(*exchange) {}
 
 // reply sends an answer of ferryman's own, and announces the close where the connection is in
 // doubt: after anything but a plain refusal, and where a body was not read.

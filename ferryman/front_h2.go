@@ -6,61 +6,20 @@ import (
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/h2"
 	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
-// The stream as front of its exchange. Header blocks are written without a dynamic table: a table
-// would save bytes and cost an order among streams, a lookup for each field and memory for each
-// connection.
+// The stream as front of its exchange.
 
-const (
-	noDynamicTable = 0x20 // dynamic table size update to 0 (RFC 7541 section 6.3)
-	plainField     = 0x00 // literal without indexing, new name (section 6.2.2)
-	plainStatus    = 0x08 // the same with the name of index 8, ":status"
-)
-
-// staticStatus are the codes that have an index of their own (RFC 7541 appendix A).
-var staticStatus = map[int]byte{200: 8, 204: 9, 206: 10, 304: 11, 400: 12, 404: 13, 500: 14}
-
-// appendStatus begins a header block, with a byte to spare for appendHeaders.
-func appendStatus(dst []byte, status int) []byte {
-	if i, ok := staticStatus[status]; ok {
-		return append(dst, 0, 0x80|i)
-	}
-	return strconv.AppendInt(append(dst, 0, plainStatus, 3), int64(status), 10)
-}
-
-// appendBlockField appends a field, its name in lower case.
-func appendBlockField[T string | []byte](dst []byte, name, value T) []byte {
-	dst = appendSize(append(dst, plainField), len(name))
-	for i := range len(name) {
-		c := name[i]
-		if c-'A' < 26 {
-			c |= 0x20
-		}
-		dst = append(dst, c)
-	}
-	return append(appendSize(dst, len(value)), value...)
-}
-
-// appendSize appends an integer with a prefix of seven bits (RFC 7541 section 5.1).
-func appendSize(dst []byte, n int) []byte {
-	const prefix = 1<<7 - 1
-	if n < prefix {
-		return append(dst, byte(n))
-	}
-	dst = append(dst, prefix)
-	for n -= prefix; n >= 1<<7; n >>= 7 {
-		dst = append(dst, 1<<7|byte(n))
-	}
-	return append(dst, byte(n))
-}
+// beginBlock begins a response's header block, with a byte to spare for appendHeaders.
+func beginBlock(dst []byte, status int) []byte { return h2.AppendStatus(append(dst, 0), status) }
 
 // appendBlock appends the fields of a head that are not to be dropped.
 func appendBlock(dst []byte, h *h1.Head, drop *kinds) []byte {
 	for i := range h.Fields {
 		if f := &h.Fields[i]; !drop[f.Kind] {
-			dst = appendBlockField(dst, h.Name(f), h.ValueOf(f))
+			dst = h2.AppendField(dst, h.Name(f), h.ValueOf(f))
 		}
 	}
 	return dst
@@ -68,12 +27,12 @@ func appendBlock(dst []byte, h *h1.Head, drop *kinds) []byte {
 
 func (s *streamH2) reply(f *fault, retryAfter time.Duration) {
 	var scratch [256]byte
-	block := appendStatus(scratch[:0], f.status)
-	block = appendBlockField(block, "date", s.c.p.date(s.c.ex.Now()))
-	block = appendBlockField(block, "content-type", "text/plain; charset=utf-8")
-	block = appendBlockField(block, "content-length", strconv.Itoa(len(f.body)))
+	block := beginBlock(scratch[:0], f.status)
+	block = h2.AppendField(block, "date", s.c.p.date(s.c.ex.Now()))
+	block = h2.AppendField(block, "content-type", "text/plain; charset=utf-8")
+	block = h2.AppendField(block, "content-length", strconv.Itoa(len(f.body)))
 	if f == faultCircuitOpen {
-		block = appendBlockField(block, "retry-after", wholeSeconds(retryAfter))
+		block = h2.AppendField(block, "retry-after", wholeSeconds(retryAfter))
 	}
 	last := s.e.ask.head || f.body == ""
 	if s.appendHeaders(block, last) == nil && !last {
@@ -82,7 +41,7 @@ func (s *streamH2) reply(f *fault, retryAfter time.Duration) {
 }
 
 func (s *streamH2) interim(r *h1.Response) error {
-	if err := s.appendHeaders(appendBlock(appendStatus(nil, r.Status), &r.Head, &dropFromResponse), false); err != nil {
+	if err := s.appendHeaders(appendBlock(beginBlock(nil, r.Status), &r.Head, &dropFromResponse), false); err != nil {
 		return err
 	}
 	return s.flush()
@@ -92,17 +51,28 @@ func (s *streamH2) begin(e *exchange) error {
 	r := &e.resp
 	drop := dropFromResponse
 	drop[h1.Trailer] = e.framing != h1.Chunked
-	e.head = appendBlock(appendStatus(e.head[:0], r.Status), &r.Head, &drop)
+	e.head = appendBlock(beginBlock(e.head[:0], r.Status), &r.Head, &drop)
 	if !hasDate(&r.Head) {
-		e.head = appendBlockField(e.head, "date", s.c.p.date(s.c.ex.Now()))
+		e.head = h2.AppendField(e.head, "date", s.c.p.date(s.c.ex.Now()))
 	}
 	if n := e.contentLength(); n >= 0 {
-		e.head = appendBlockField(e.head, "content-length", strconv.FormatInt(n, 10))
+		e.head = h2.AppendField(e.head, "content-length", strconv.FormatInt(n, 10))
 	}
 	return s.appendHeaders(e.head, e.framing == h1.None || r.Status == 205)
 }
 
-func (s *streamH2) room() ([]byte, error) { return s.out.room() }
+// room holds no buffer for a client that takes nothing.
+func (s *streamH2) room() ([]byte, error) {
+	if s.out.n == 0 {
+		s.c.mu.Lock()
+		_, err := s.claim(1)
+		s.c.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.out.room()
+}
 
 func (s *streamH2) commit(n int) error {
 	s.out.commit(n)
@@ -148,7 +118,7 @@ func trailerBlock(trailer *h1.Head) (block []byte) {
 		if block == nil {
 			block = make([]byte, 1, 256) // the byte to spare
 		}
-		block = appendBlockField(block, trailer.Name(f), trailer.ValueOf(f))
+		block = h2.AppendField(block, trailer.Name(f), trailer.ValueOf(f))
 	}
 	return block
 }
@@ -180,5 +150,5 @@ func (s *streamH2) guard(up *upstream.Conn) {
 func (s *streamH2) gone() bool {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	return s.lost
+	return s.lost || s.c.raw.Gone()
 }

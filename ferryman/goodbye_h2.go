@@ -63,10 +63,10 @@ func (c *clientH2) hangUp() {
 func (c *clientH2) leave(err error) {
 	code, heard := reasonFor(err)
 	c.mu.Lock()
-	c.held = nil
 	for _, s := range c.streams {
 		s.cancel()
 	}
+	c.dropFresh()
 	if heard && !(c.parted && code == http2.ErrCodeNo) {
 		c.say(http2.FrameGoAway, 0, 0, c.last, uint32(code))
 	}

@@ -8,11 +8,10 @@ import (
 )
 
 // transferH2 is a connection's way to another executor that is to have it. Streams that are at work stay where
-// they are, so new ones are held back until these are through. If that takes long, the connection stays, too.
+// they are, so new ones do not start until these are through. If that takes long, the connection stays, too.
 // Its lock guards this.
 type transferH2 struct {
-	to   netloop.Executor // nil: nowhere
-	held []*streamH2
+	to netloop.Executor // nil: nowhere
 }
 
 // holdLimit is how long a stream may be held back.
@@ -52,10 +51,7 @@ func (c *clientH2) relieve() {
 // stay ends the wait for a move, and starts what was held back. It needs the lock.
 func (c *clientH2) stay() {
 	c.to = nil
-	for _, s := range c.held {
-		c.start(s)
-	}
-	c.held = nil
+	c.startSome()
 }
 
 // mayMove reports whether the connection is to move and nothing is under way. It needs the lock.

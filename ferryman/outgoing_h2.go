@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/net/http2"
+
+	"github.com/Bunty9/ferryman/ferryman/h2"
 )
 
 const (
 	http2InitialWindow = 65535
 	maxWindow          = 1<<31 - 1
-	maxFrame           = 16 << 10 // payload of a frame, both ways: what every peer must take
 	maxWaiting         = 15 << 10 // bytes that may wait before a response waits, too
 	maxUnheard         = 64 << 10 // bytes that may wait before a client that does not read is cut off
 )
@@ -30,12 +31,6 @@ type outgoing struct {
 	credit  waiters // window may be left for one who waits
 }
 
-// frameHead appends the head of a frame with n bytes of payload.
-func frameHead(dst []byte, n int, t http2.FrameType, flags http2.Flags, id uint32) []byte {
-	dst = append(dst, byte(n>>16), byte(n>>8), byte(n), byte(t), byte(flags))
-	return binary.BigEndian.AppendUint32(dst, id)
-}
-
 func (c *clientH2) buffer() []byte {
 	if c.pending == nil {
 		return outlets.Get().(*[outletSize]byte)[:0]
@@ -52,7 +47,7 @@ func (c *clientH2) say(t http2.FrameType, flags http2.Flags, id uint32, words ..
 		c.cutOff(errUnheard)
 		return
 	}
-	c.pending = frameHead(c.buffer(), 4*len(words), t, flags, id)
+	c.pending = h2.AppendFrameHead(c.buffer(), 4*len(words), t, flags, id)
 	for _, w := range words {
 		c.pending = binary.BigEndian.AppendUint32(c.pending, w)
 	}
@@ -67,11 +62,11 @@ func (c *clientH2) ping(flags http2.Flags, data [8]byte) {
 func (c *clientH2) greet() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending = frameHead(c.buffer(), 24, http2.FrameSettings, 0, 0)
+	c.pending = h2.AppendFrameHead(c.buffer(), 24, http2.FrameSettings, 0, 0)
 	for _, s := range []http2.Setting{
 		{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
-		{ID: http2.SettingInitialWindowSize, Val: streamWindow},
-		{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderList},
+		{ID: http2.SettingInitialWindowSize, Val: firstWindow},
+		{ID: http2.SettingMaxHeaderListSize, Val: h2.MaxList},
 		{ID: http2.SettingNoRFC7540Priorities, Val: 1},
 	} {
 		c.pending = binary.BigEndian.AppendUint16(c.pending, uint16(s.ID))
@@ -203,7 +198,7 @@ func (s *streamH2) appendHeaders(block []byte, last bool) error {
 	}
 	// The encoder has no dynamic table, and says so before its first use of one: no later change of
 	// the limit concerns it (RFC 7541 section 4.2).
-	block[0] = noDynamicTable
+	block[0] = h2.NoDynamicTable
 	if c.primed {
 		block = block[1:]
 	}
@@ -218,7 +213,7 @@ func (s *streamH2) appendHeaders(block []byte, last bool) error {
 		if more = n < len(block); !more {
 			flags |= http2.FlagHeadersEndHeaders
 		}
-		c.pending = append(frameHead(c.buffer(), n, t, flags, s.id), block[:n]...)
+		c.pending = append(h2.AppendFrameHead(c.buffer(), n, t, flags, s.id), block[:n]...)
 		block = block[n:]
 	}
 	return nil
@@ -240,7 +235,8 @@ func (s *streamH2) appendData(b []byte, last bool) error {
 			flags = http2.FlagDataEndStream
 			s.endSent()
 		}
-		c.pending = append(frameHead(c.buffer(), n, http2.FrameData, flags, s.id), b[:n]...)
+		c.pending = append(h2.AppendFrameHead(c.buffer(), n, http2.FrameData, flags, s.id), b[:n]...)
+		c.worked(answersPerData)
 		s.window -= int64(n)
 		c.window -= int64(n)
 		b = b[n:]

@@ -43,6 +43,9 @@ type Proxy struct {
 	headLimit time.Duration // see internal/limits
 	handshake time.Duration
 
+	unread      atomic.Int64 // bytes of HTTP/2 requests' bodies that wait for upstreams
+	unreadLimit int64
+
 	snapshot   atomic.Pointer[snapshot]
 	goroutines *netloop.GoroutineEngine
 	engine     netloop.Engine
@@ -66,7 +69,7 @@ func New(c config.Config, o Options) (*Proxy, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Proxy{log: o.Logger, version: o.Version, headLimit: limits.Head, handshake: limits.Handshake,
+	p := &Proxy{log: o.Logger, version: o.Version, headLimit: limits.Head, handshake: limits.Handshake, unreadLimit: limits.Unread,
 		listeners: make(map[net.Listener]struct{}), stop: make(chan struct{})}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/h2"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
@@ -21,17 +23,19 @@ type streamH2 struct {
 	c      *clientH2
 	id     uint32
 	origin
-	fields  []hpack.HeaderField
-	cropped bool   // fields are not all that came
-	bare    bool   // the head came with END_STREAM
-	raw     []byte // the head as HTTP/1.1, which the fields of req refer to
-	out     outlet // the payload of the response
-	sink    sink
+	fields   h2.Fields
+	raw      []byte // the head as HTTP/1.1, which the fields of req refer to; nil: it is made again when needed
+	out      outlet // the payload of the response
+	sink     sink
+	starting int // what the head counts while it is being read
+	opened   time.Time
 
 	// What follows is guarded by the connection's lock.
-	wake     waiters // a change of what is below
-	window   int64   // what the client takes
+	wake     waiters      // a change of what is below
+	sending  netloop.Gate // where the response waits, if not there
+	window   int64        // what the client takes
 	received flow
+	size     int64         // of the window that the client may fill
 	in       []byte        // the request's body as far as it has come and was not read
 	read     int           // bytes of in that were read
 	taken    int64         // bytes of the body that were read
@@ -50,28 +54,47 @@ var errUnheard = errors.New("the client does not read")
 
 var streamsH2 sync.Pool
 
-// borrowStream makes a stream of the HEADERS that open it. It needs the connection's lock.
-func borrowStream(c *clientH2, f *http2.MetaHeadersFrame) *streamH2 {
+// borrowStream makes a stream of the HEADERS that open it, all but its fields. It needs the connection's lock.
+func borrowStream(c *clientH2, h headH2) *streamH2 {
 	s, _ := streamsH2.Get().(*streamH2)
 	if s == nil {
 		s = new(streamH2)
 		s.strand, s.sink.s = s.run, s
 	}
-	s.c, s.id, s.origin = c, f.StreamID, c.from
-	s.fields, s.cropped, s.bare = f.Fields, f.Truncated, f.StreamEnded()
-	s.window, s.received = c.initial, flow{left: streamWindow}
-	s.in, s.read, s.taken, s.declared = s.in[:0], 0, 0, declaredLength(f)
-	s.ended, s.counts, s.code = s.bare, true, http2.ErrCodeInternal
+	s.c, s.id, s.origin, s.opened = c, h.id, c.from, c.ex.Now()
+	s.window, s.size, s.received = c.initial, firstWindow, flow{left: c.firstWindow()}
+	s.in, s.read, s.taken, s.ended, s.counts, s.code = s.in[:0], 0, 0, h.ended, true, http2.ErrCodeInternal
 	s.stopped, s.finished, s.lost, s.sent = false, false, false, false
-	s.e.ask = ask{head: f.PseudoValue("method") == "HEAD"}
 	return s
 }
 
+// giveBack keeps the stream's memory for another, but for what is large.
+func (s *streamH2) giveBack() {
+	s.victim = nil
+	s.forgetFields()
+	if cap(s.in) > maxScratch {
+		s.in = nil
+	}
+	if cap(s.raw) > maxScratch {
+		s.raw = nil
+	}
+	if cap(s.e.head) > maxScratch {
+		s.e.head = nil
+	}
+	streamsH2.Put(s)
+}
+
+func (s *streamH2) forgetFields() {
+	if clear(s.fields.List); cap(s.fields.List) > h1.MaxFields/4 {
+		s.fields.List = nil
+	}
+}
+
 // declaredLength is the Content-Length, -1 for none. What is no number is for the codec to refuse.
-func declaredLength(f *http2.MetaHeadersFrame) int64 {
-	for i := range f.Fields {
-		if f.Fields[i].Name == "content-length" {
-			if n, err := strconv.ParseInt(f.Fields[i].Value, 10, 64); err == nil {
+func declaredLength(f *h2.Fields) int64 {
+	for i := range f.List {
+		if f.List[i].Name == "content-length" {
+			if n, err := strconv.ParseInt(f.List[i].Value, 10, 64); err == nil {
 				return n
 			}
 		}
@@ -86,38 +109,29 @@ func (s *streamH2) run() {
 	e.prepare(c.p, c.ex, c.p.snapshot.Load(), s, s)
 	s.origin.req = &s.req
 	s.out.reset(c.ex, &s.sink, 0)
-	if f := s.readHead(); f != nil {
-		if f.status != 0 {
-			c.p.countReply(nil, f)
-			s.reply(f, 0)
-		}
-		return
+	f := s.parse()
+	s.started()
+	if f == nil {
+		f = s.understand()
 	}
-	e.run()
+	switch {
+	case f == nil:
+		e.run()
+	case f.status != 0:
+		c.p.countReply(nil, f)
+		s.reply(f, 0)
+	}
 }
 
-// finish ends the stream, panics included: who has not ended its side is reset.
+// finish ends the stream, panics included.
 func (s *streamH2) finish() {
 	c := s.c
 	s.out.release()
+	if s.starting > 0 {
+		s.started()
+	}
 	c.mu.Lock()
-	c.refund(int64(len(s.in) - s.read))
-	switch {
-	case s.lost:
-	case !s.sent:
-		c.reset(s.id, s.code)
-	case !s.ended: // RFC 9113 section 8.1: the rest of the body is not needed
-		c.reset(s.id, http2.ErrCodeNo)
-	}
-	delete(c.streams, s.id)
-	s.discount()
-	if len(c.streams) == 0 {
-		c.idle = c.ex.Now()
-		c.entry.state.Store(clientIdle)
-		if c.parted {
-			c.hangUp()
-		}
-	}
+	c.forget(s)
 	if c.running--; c.running == 0 {
 		c.alone.wakeAll()
 	}
@@ -128,17 +142,30 @@ func (s *streamH2) finish() {
 	if !late {
 		ex.Defer(c.send)
 	}
-	s.victim, s.fields = nil, nil
-	if cap(s.in) > maxScratch {
-		s.in = nil
+	s.giveBack()
+}
+
+// forget takes a stream out of its connection: who has not ended its side is reset. It needs the lock.
+func (c *clientH2) forget(s *streamH2) {
+	c.letGo(s)
+	switch {
+	case s.lost:
+	case !s.sent:
+		c.reset(s.id, s.code)
+	case !s.ended:
+		c.endEarly(s.id)
+	default:
+		c.worked(answersPerStream)
 	}
-	if cap(s.raw) > maxScratch {
-		s.raw = nil
+	delete(c.streams, s.id)
+	s.discount()
+	if len(c.streams) == 0 {
+		c.idle = c.ex.Now()
+		c.entry.state.Store(clientIdle)
+		if c.parted {
+			c.hangUp()
+		}
 	}
-	if cap(s.e.head) > maxScratch {
-		s.e.head = nil
-	}
-	streamsH2.Put(s)
 }
 
 // endSent notes the end of the response.
@@ -164,6 +191,7 @@ func (s *streamH2) cancel() {
 		s.victim.Abort()
 	}
 	s.wake.wakeAll()
-	s.c.room.wakeAll()
-	s.c.credit.wakeAll()
+	if s.sending != nil {
+		s.sending.Open()
+	}
 }

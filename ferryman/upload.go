@@ -34,6 +34,7 @@ func (e *exchange) send() error {
 		if err := e.out.write(e.head); err != nil {
 			return err
 		}
+		e.client.stow(e)
 		e.wholeSent()
 		return nil
 	}
@@ -41,6 +42,7 @@ func (e *exchange) send() error {
 	if err := e.out.add(e.head); err != nil {
 		return err
 	}
+	e.client.stow(e)
 	done, err := e.gather()
 	if err != nil {
 		return err

@@ -60,6 +60,15 @@ func (r *Request) AppendTarget(dst []byte, cut int) []byte {
 	return append(dst, rest...)
 }
 
+// ExpectsBody reports a method that gives a body a meaning (RFC 9110 section 8.6).
+func (r *Request) ExpectsBody() bool {
+	switch string(r.Method()) {
+	case "POST", "PUT", "PATCH":
+		return true
+	}
+	return false
+}
+
 // Idempotent reports a method that may be sent twice (RFC 9110 section 9.2.2).
 func (r *Request) Idempotent() bool { return IdempotentMethod(r.Method()) }
 

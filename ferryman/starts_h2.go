@@ -1,0 +1,69 @@
+package ferryman
+
+import "slices"
+
+const (
+	// maxStarting is for how many bytes of heads a connection has streams started at a time, so that others
+	// get their turn: a head may be many times as large as what has come of it.
+	maxStarting = 64 << 10
+	leastHead   = 2 << 10 // what a head counts at least
+)
+
+// startsH2 are the streams of a connection that are to be served. They wait until the reader has taken what
+// has come, for that may take some back. The connection's lock guards it.
+type startsH2 struct {
+	fresh     []*streamH2
+	starting  int    // what the heads count that are being read
+	scheduled bool   // startMore will run
+	startMore func() // goOnStarting, made once
+}
+
+// startSome starts as many streams as may start now. It needs the lock.
+func (c *clientH2) startSome() {
+	n := 0
+	for ; n < len(c.fresh) && c.to == nil && c.starting < maxStarting; n++ {
+		s := c.fresh[n]
+		if s.lost || c.raw.Gone() {
+			c.forget(s)
+			s.giveBack()
+			continue
+		}
+		s.starting = max(s.fields.Size, leastHead)
+		c.starting += s.starting
+		c.running++
+		c.ex.Go(s.strand)
+	}
+	c.fresh = slices.Delete(c.fresh, 0, n)
+}
+
+// dropFresh ends the streams that nothing was done for. It needs the lock.
+func (c *clientH2) dropFresh() {
+	for _, s := range c.fresh {
+		c.forget(s)
+		s.giveBack()
+	}
+	c.fresh = nil
+}
+
+// goOnStarting is startSome for a later turn.
+func (c *clientH2) goOnStarting() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.scheduled = false
+	c.startSome()
+}
+
+// started tells that the stream's head was read, which makes room for others in the next turn.
+func (s *streamH2) started() {
+	c := s.c
+	c.mu.Lock()
+	c.starting -= s.starting
+	s.starting = 0
+	more := len(c.fresh) > 0 && !c.scheduled
+	c.scheduled = c.scheduled || more
+	ex := c.ex
+	c.mu.Unlock()
+	if more {
+		ex.Defer(c.startMore)
+	}
+}
