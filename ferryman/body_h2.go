@@ -186,7 +186,7 @@ func (s *streamH2) used(n int) {
 		return
 	}
 	more := int64(0)
-	if s.read == len(s.in) && c.p.unread.Load() < c.p.unreadLimit/2 {
+	if int64(len(s.in)-s.read) <= s.size/2 && c.p.unread.Load() < c.p.unreadLimit/2 {
 		more = min(s.size, largeWindow-s.size, c.growth)
 	}
 	s.size += more

@@ -1,7 +1,5 @@
 package ferryman
 
-import "slices"
-
 const (
 	// maxStarting is for how many bytes of heads a connection has streams started at a time, so that others
 	// get their turn: a head may be many times as large as what has come of it.
@@ -18,22 +16,25 @@ type startsH2 struct {
 	startMore func() // goOnStarting, made once
 }
 
-// startSome starts as many streams as may start now. It needs the lock.
+// startSome starts as many streams as may start now, and drops those that nobody waits for. It needs the lock.
 func (c *clientH2) startSome() {
-	n := 0
-	for ; n < len(c.fresh) && c.to == nil && c.starting < maxStarting; n++ {
-		s := c.fresh[n]
-		if s.lost || c.raw.Gone() {
+	waiting := c.fresh[:0]
+	for _, s := range c.fresh {
+		switch {
+		case s.lost || c.raw.Gone():
 			c.forget(s)
 			s.giveBack()
-			continue
+		case c.to != nil, c.running >= maxStreams, c.starting >= maxStarting:
+			waiting = append(waiting, s)
+		default:
+			s.starting = max(s.fields.Size, leastHead)
+			c.starting += s.starting
+			c.running++
+			c.ex.Go(s.strand)
 		}
-		s.starting = max(s.fields.Size, leastHead)
-		c.starting += s.starting
-		c.running++
-		c.ex.Go(s.strand)
 	}
-	c.fresh = slices.Delete(c.fresh, 0, n)
+	clear(c.fresh[len(waiting):])
+	c.fresh = waiting
 }
 
 // dropFresh ends the streams that nothing was done for. It needs the lock.

@@ -135,6 +135,7 @@ func (s *streamH2) finish() {
 	if c.running--; c.running == 0 {
 		c.alone.wakeAll()
 	}
+	c.startSome() // as many as there may be were running, perhaps
 	c.relieve()
 	ex, late := c.ex, c.due
 	c.due = true
@@ -184,9 +185,11 @@ func (s *streamH2) discount() {
 	}
 }
 
-// cancel drops what the stream is about: nobody waits for it any more. It needs the lock.
+// cancel drops what the stream is about: nobody waits for it any more, and the client may open another. It
+// needs the lock.
 func (s *streamH2) cancel() {
 	s.lost = true
+	s.discount()
 	if s.victim != nil {
 		s.victim.Abort()
 	}

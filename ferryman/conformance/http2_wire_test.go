@@ -74,6 +74,8 @@ type h2stream struct {
 	end   bool
 	reset *http2.ErrCode
 
+	endAt, resetAt time.Time
+
 	granted, sent int64 // windows for uploads
 }
 
@@ -260,7 +262,7 @@ func (h *h2client) take(f http2.Frame) {
 		h.note(func() {
 			s := h.stream(id)
 			if s.reset == nil {
-				s.reset = &f.ErrCode
+				s.reset, s.resetAt = &f.ErrCode, time.Now()
 			}
 			s.log = append(s.log, "RST "+f.ErrCode.String())
 		})
@@ -280,7 +282,9 @@ func (h *h2client) take(f http2.Frame) {
 			s := h.stream(id)
 			s.data = append(s.data, f.Data()[:min(len(f.Data()), max(0, keepBody-len(s.data)))]...)
 			s.n += n
-			s.end = s.end || f.StreamEnded()
+			if f.StreamEnded() {
+				s.end, s.endAt = true, time.Now()
+			}
 			s.log = append(s.log, "DATA"+map[bool]string{true: " END"}[f.StreamEnded()])
 		})
 		if n > 0 && !h.o.manual {
