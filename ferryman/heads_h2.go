@@ -66,7 +66,7 @@ func (c *clientH2) takeHead(h headH2, block []byte) error {
 	if err := c.blocks.Decode(block, &s.fields); err != nil {
 		return err
 	}
-	s.declared = declaredLength(&s.fields)
+	s.declared, s.e.ask = declaredLength(&s.fields), ask{head: s.fields.ToHead}
 	code := http2.ErrCodeNo
 	switch {
 	case h.loop, s.ended && s.declared > 0:

@@ -27,6 +27,7 @@ type Fields struct {
 	List     []hpack.HeaderField
 	Size     int  // bytes of a head of HTTP/1.1 with these fields, nearly
 	TooLarge bool // the head is over a limit, and List is empty
+	ToHead   bool // it is that of a HEAD request
 	listed   int  // the size of RFC 9113
 }
 
@@ -90,6 +91,7 @@ func (d *Decoder) emit(f hpack.HeaderField) {
 	to := d.to
 	to.Size += len(f.Name) + len(f.Value) + separators
 	to.listed += int(f.Size())
+	to.ToHead = to.ToHead || f.Name == ":method" && f.Value == "HEAD"
 	if to.listed > MaxList || len(to.List) == maxFields {
 		to.List, to.TooLarge = nil, true
 		d.hpack.SetEmitEnabled(false)
