@@ -96,7 +96,7 @@ func (e *exchange) forward() *fault {
 	for {
 		if c == nil {
 			var err error
-			if c, err = e.route.up.Dial(e.ex, e.snap.config.ConnectTimeout); err != nil {
+			if c, err = e.dial(); err != nil {
 				if e.client.gone() {
 					return faultClientGone
 				}

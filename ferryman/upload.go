@@ -37,6 +37,7 @@ func (e *exchange) send() error {
 		e.wholeSent()
 		return nil
 	}
+	e.client.guard(e.up)
 	e.out.chunked = e.ask.chunked
 	if err := e.out.add(e.head); err != nil {
 		return err
