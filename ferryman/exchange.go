@@ -30,14 +30,13 @@ type exchange struct {
 	down   h1.Body
 
 	upload
-	framing    h1.Framing
-	length     int64
-	heard      bool  // a byte of the answer was received
-	judged     bool  // the breaker was told
-	unread     bool  // the response announced content that it must not have: what follows is in doubt
-	complete   bool  // the response was relayed to its end
-	trouble    error // how the upstream failed, if there was an error
-	tunnelling bool  // the connection became a tunnel
+	framing  h1.Framing
+	length   int64
+	heard    bool  // a byte of the answer was received
+	judged   bool  // the breaker was told
+	unread   bool  // the response announced content that it must not have: what follows is in doubt
+	complete bool  // the response was relayed to its end
+	trouble  error // how the upstream failed, if there was an error
 }
 
 // run serves one request. Afterwards complete tells whether the client's connection is in step.
@@ -82,7 +81,7 @@ func (e *exchange) admit() *fault {
 		return routeFault(err, e.ask.upgrade)
 	}
 	e.route = state
-	if e.ask.upgrade && (!state.upgrade || !e.ask.bodiless) {
+	if e.ask.upgrade && !state.upgrade {
 		return faultUpgrade
 	}
 	return nil
