@@ -211,8 +211,9 @@ func deadline(ex netloop.Executor, d time.Duration) time.Time {
 
 // The request's body, with the limit on its pauses.
 
-// Started and Done are those of the body.
+// Started, Whole and Done are those of the body.
 func (c *clientH1) Started() bool { return c.body.Started() }
+func (c *clientH1) Whole() bool   { return c.body.Whole() }
 func (c *clientH1) Done() bool    { return c.body.Done() }
 
 func (c *clientH1) Await() error {

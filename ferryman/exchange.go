@@ -46,15 +46,9 @@ func (e *exchange) run() {
 		e.refuse(f, 0)
 		return
 	}
-	now := e.ex.Now()
-	ticket, ok := e.route.up.Breaker().Allow(now)
-	if !ok {
+	if now := e.ex.Now(); !e.allowed(now) {
 		e.refuse(faultCircuitOpen, e.route.up.Breaker().RetryAfter(now))
 		return
-	}
-	e.ticket = ticket
-	if ticket.Probe() {
-		e.p.logCircuit(e.route.up, "cooldown over", nil)
 	}
 	if f := e.forward(); f != nil {
 		e.fail(f)

@@ -34,8 +34,10 @@ type front interface {
 
 // requestBody is the body of a request, in whatever protocol it comes.
 type requestBody interface {
-	// Started reports whether Read will not block, Done whether the body has come to its proper end.
+	// Started reports whether Read will not block, Whole whether none will until the body's end, Done
+	// whether that was read.
 	Started() bool
+	Whole() bool
 	Done() bool
 	Await() error
 	Read(p []byte) (int, error)

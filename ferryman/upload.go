@@ -162,6 +162,9 @@ func (e *exchange) wholeSent() {
 
 // restartClock is for the moment that the upstream asked for the body: it is the client's turn.
 func (e *exchange) restartClock() {
+	if b, ok := e.body.(*probeBody); ok {
+		b.ask()
+	}
 	if !e.sent.Load() {
 		e.setClock(time.Time{})
 	}
