@@ -133,6 +133,13 @@ func (s *streamH2) Started() bool {
 	return n > 0 || err != nil
 }
 
+// Whole reports whether all of it has come.
+func (s *streamH2) Whole() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return s.ended
+}
+
 // Done reports whether the body was read to its end.
 func (s *streamH2) Done() bool { return s.finished }
 

@@ -35,8 +35,8 @@ func (e *exchange) prepare(p *Proxy, ex netloop.Executor, snap *snapshot, client
 	e.p, e.ex, e.snap, e.client, e.body = p, ex, snap, client, body
 	e.start = ex.Now()
 	e.route, e.up, e.trouble = nil, nil, nil
-	e.heard, e.judged, e.complete, e.tunnelling = false, false, false, false
-	e.gate, e.bodyErr, e.seen = nil, nil, false
+	e.heard, e.judged, e.complete = false, false, false
+	e.gate, e.bodyErr, e.seen, e.tunnelling = nil, nil, false, false
 	e.read.Store(false)
 	e.sent.Store(false)
 	e.stopping.Store(false)

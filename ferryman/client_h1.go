@@ -8,7 +8,6 @@ import (
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
 // clientH1 is one HTTP/1.1 client connection and, while it serves a request, that request's front.
@@ -212,8 +211,9 @@ func deadline(ex netloop.Executor, d time.Duration) time.Time {
 
 // The request's body, with the limit on its pauses.
 
-// Started and Done are those of the body.
+// Started, Whole and Done are those of the body.
 func (c *clientH1) Started() bool { return c.body.Started() }
+func (c *clientH1) Whole() bool   { return c.body.Whole() }
 func (c *clientH1) Done() bool    { return c.body.Done() }
 
 func (c *clientH1) Await() error {
@@ -240,12 +240,14 @@ func (c *clientH1) limitPause() {
 
 func (c *clientH1) stopBody() { c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-func (c *clientH1) guard(up *upstream.Conn) {
-	if up == nil {
-		c.raw.Guard(nil)
-		return
+// guard takes the end of the client's side for a departure only behind its body: within, it is a body cut
+// short, which is for whoever reads it to notice.
+func (c *clientH1) guard(victim netloop.Aborter) {
+	if victim == nil || c.body.Done() {
+		c.raw.Guard(victim)
+	} else {
+		c.raw.GuardReset(victim)
 	}
-	c.raw.Guard(up.Conn)
 }
 
 func (c *clientH1) gone() bool { return c.raw.Gone() }

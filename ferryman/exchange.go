@@ -30,14 +30,13 @@ type exchange struct {
 	down   h1.Body
 
 	upload
-	framing    h1.Framing
-	length     int64
-	heard      bool  // a byte of the answer was received
-	judged     bool  // the breaker was told
-	unread     bool  // the response announced content that it must not have: what follows is in doubt
-	complete   bool  // the response was relayed to its end
-	trouble    error // how the upstream failed, if there was an error
-	tunnelling bool  // the connection became a tunnel
+	framing  h1.Framing
+	length   int64
+	heard    bool  // a byte of the answer was received
+	judged   bool  // the breaker was told
+	unread   bool  // the response announced content that it must not have: what follows is in doubt
+	complete bool  // the response was relayed to its end
+	trouble  error // how the upstream failed, if there was an error
 }
 
 // run serves one request. Afterwards complete tells whether the client's connection is in step.
@@ -51,15 +50,9 @@ func (e *exchange) run() {
 		e.fail(faultClientGone)
 		return
 	}
-	now := e.ex.Now()
-	ticket, ok := e.route.up.Breaker().Allow(now)
-	if !ok {
+	if now := e.ex.Now(); !e.allowed(now) {
 		e.refuse(faultCircuitOpen, e.route.up.Breaker().RetryAfter(now))
 		return
-	}
-	e.ticket = ticket
-	if ticket.Probe() {
-		e.p.logCircuit(e.route.up, "cooldown over", nil)
 	}
 	if f := e.forward(); f != nil {
 		e.fail(f)
@@ -86,7 +79,7 @@ func (e *exchange) admit() *fault {
 		return routeFault(err, e.ask.upgrade)
 	}
 	e.route = state
-	if e.ask.upgrade && (!state.upgrade || !e.ask.bodiless) {
+	if e.ask.upgrade && !state.upgrade {
 		return faultUpgrade
 	}
 	return nil
@@ -101,7 +94,7 @@ func (e *exchange) forward() *fault {
 		if c == nil {
 			var err error
 			e.client.stow(e)
-			if c, err = e.route.up.Dial(e.ex, e.snap.config.ConnectTimeout); err != nil {
+			if c, err = e.dial(); err != nil {
 				if e.client.gone() {
 					return faultClientGone
 				}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // front is the client's side of an exchange, in the client's own protocol.
@@ -26,8 +26,8 @@ type front interface {
 	end(trailer *h1.Head) error
 	// tunnel carries bytes both ways after a 101, until both directions have ended.
 	tunnel(e *exchange)
-	// guard aborts the upstream's connection when the client goes away; nil ends that.
-	guard(c *upstream.Conn)
+	// guard aborts the upstream's connection, or a dial, when the client goes away; nil ends that.
+	guard(victim netloop.Aborter)
 	// gone reports whether the client has gone away.
 	gone() bool
 	// stopBody makes a pending read of the request's body fail.
@@ -36,8 +36,10 @@ type front interface {
 
 // requestBody is the body of a request, in whatever protocol it comes.
 type requestBody interface {
-	// Started reports whether Read will not block, Done whether the body has come to its proper end.
+	// Started reports whether Read will not block, Whole whether none will until the body's end, Done
+	// whether that was read.
 	Started() bool
+	Whole() bool
 	Done() bool
 	Await() error
 	Read(p []byte) (int, error)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/h2"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // The stream as front of its exchange.
@@ -139,11 +139,11 @@ func (k *sink) Write(b []byte) (int, error) {
 func (s *streamH2) tunnel(*exchange) {} // nobody asks for one
 
 // guard has the upstream's connection aborted as soon as the client is gone.
-func (s *streamH2) guard(up *upstream.Conn) {
+func (s *streamH2) guard(victim netloop.Aborter) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if s.victim = up; up != nil && s.lost {
-		up.Abort()
+	if s.victim = victim; victim != nil && s.lost {
+		victim.Abort()
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/h2"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
 // streamH2 is one HTTP/2 stream: the front of an exchange and the body of its request. It is
@@ -47,7 +46,7 @@ type streamH2 struct {
 	sent     bool          // END_STREAM was sent
 	counts   bool          // against the limit
 	code     http2.ErrCode // of the reset that a stream without an end gets
-	victim   *upstream.Conn
+	victim   netloop.Aborter
 }
 
 var errUnheard = errors.New("the client does not read")

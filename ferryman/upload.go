@@ -20,8 +20,10 @@ type upload struct {
 	sent     atomic.Bool  // the request was sent whole, so the upstream's is
 	stopping atomic.Bool  // the exchange ends the strand: what fails now is not the client's fault
 	bodyErr  error        // why the client's body failed; read it behind the gate
-	mu       sync.Mutex   // guards seen, and the read deadline until it is set
-	seen     bool         // the final head is there: the header timeout is over
+
+	mu         sync.Mutex // guards what follows, and the read deadline until seen is set
+	seen       bool       // the final head is there: the header timeout is over
+	tunnelling bool       // the connection became a tunnel: the end of the client's side is no departure
 }
 
 // send sends the request's head and as much of its body as is there, in one go. Where more is to
@@ -38,6 +40,7 @@ func (e *exchange) send() error {
 		e.wholeSent()
 		return nil
 	}
+	e.client.guard(e.up)
 	e.out.chunked = e.ask.chunked
 	if err := e.out.add(e.head); err != nil {
 		return err
@@ -152,11 +155,18 @@ func (e *exchange) pump() error {
 func (e *exchange) wholeSent() {
 	e.sent.Store(true)
 	e.setClock(e.ex.Now().Add(e.snap.config.UpstreamTimeout))
-	e.client.guard(e.up)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.tunnelling {
+		e.client.guard(e.up)
+	}
 }
 
 // restartClock is for the moment that the upstream asked for the body: it is the client's turn.
 func (e *exchange) restartClock() {
+	if b, ok := e.body.(*probeBody); ok {
+		b.ask()
+	}
 	if !e.sent.Load() {
 		e.setClock(time.Time{})
 	}
@@ -186,6 +196,14 @@ func (e *exchange) answerBehind(err error) error {
 	}
 	e.setClock(e.ex.Now().Add(min(time.Second, e.snap.config.UpstreamTimeout)))
 	return nil
+}
+
+// uploaded waits for the strand of the request's body, and returns whether the request was sent whole.
+func (e *exchange) uploaded() bool {
+	if e.gate != nil {
+		e.gate.Wait()
+	}
+	return e.sent.Load()
 }
 
 // endUpload stops the strand of the request's body and waits for it.

@@ -49,10 +49,11 @@ type Breaker struct {
 	config  atomic.Pointer[Config] // Configure writes it, fail reads it
 }
 
-// epoch is fixed once it is published, but for failures.
+// epoch is fixed once it is published, but for yields and failures.
 type epoch struct {
 	state       State
 	probeOut    bool         // half-open: admitted by this very epoch
+	yields      atomic.Bool  // that probe gives way; set before the epoch is published, Hold takes it back
 	until       time.Time    // open: when the cooldown is over
 	transitions [3]uint64    // into each state so far, the one that led here included
 	failures    atomic.Int64 // closed: consecutive ones; a success that finds none writes nothing
@@ -72,16 +73,25 @@ func (b *Breaker) Configure(c Config) { b.config.Store(&c) }
 
 // Allow asks for one call at time now. If true, the ticket is owed Success, Failure or Release; if false,
 // the call must not be made.
-func (b *Breaker) Allow(now time.Time) (Ticket, bool) {
+func (b *Breaker) Allow(now time.Time) (Ticket, bool) { return b.allow(now, false) }
+
+// AllowYielding is Allow for a call that depends on somebody else before it can prove anything, such as
+// one whose input is still to come. As the probe it gives way to the next call that asks by Allow, until
+// the ticket is told to Hold: it goes on, and what comes of it changes nothing.
+func (b *Breaker) AllowYielding(now time.Time) (Ticket, bool) { return b.allow(now, true) }
+
+func (b *Breaker) allow(now time.Time, yields bool) (Ticket, bool) {
 	for {
 		e := b.current.Load()
 		if e.state == Closed {
 			return Ticket{b, e}, true
 		}
-		if e.probeOut || e.state == Open && now.Before(e.until) {
+		if e.probeOut && (yields || !e.yields.Load()) || e.state == Open && now.Before(e.until) {
 			return Ticket{}, false
 		}
-		if probe := (&epoch{state: HalfOpen, probeOut: true}); b.replace(e, probe) {
+		probe := &epoch{state: HalfOpen, probeOut: true}
+		probe.yields.Store(yields)
+		if b.replace(e, probe) {
 			return Ticket{b, probe}, true
 		}
 	}
@@ -129,6 +139,13 @@ type Ticket struct {
 
 // Probe reports whether the call is the one that a half-open circuit waits for.
 func (t Ticket) Probe() bool { return t.e != nil && t.e.state == HalfOpen }
+
+// Hold ends the yielding of a probe that AllowYielding has admitted.
+func (t Ticket) Hold() {
+	if t.Probe() {
+		t.e.yields.Store(false)
+	}
+}
 
 // Success closes the circuit if the call was the probe, else it resets the count of failures. It returns
 // true if it changed the state.

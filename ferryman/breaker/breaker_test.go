@@ -365,3 +365,68 @@ func TestConfig_ValuesOutOfRangeAreTheNearestThatWork(t *testing.T) {
 	require.True(t, huge.HealthFailed(start))
 	refuse(t, huge, at(100*365*24*time.Hour))
 }
+
+// halfOpenYielding is halfOpen with a probe that yields.
+func halfOpenYielding(t *testing.T, b *breaker.Breaker) (probe breaker.Ticket) {
+	t.Helper()
+	trip(t, b, start)
+	probe, ok := b.AllowYielding(at(cooldown))
+	require.True(t, ok && probe.Probe())
+	require.Equal(t, breaker.HalfOpen, b.State())
+	return probe
+}
+
+func TestBreaker_ProbeThatYieldsGivesWayOnceAndHasNoSayThen(t *testing.T) {
+	for name, verdict := range map[string]func(breaker.Ticket) bool{
+		"success": func(t breaker.Ticket) bool { return t.Success(at(cooldown)) },
+		"failure": func(t breaker.Ticket) bool { return t.Failure(at(cooldown)) },
+		"release": func(t breaker.Ticket) bool { t.Release(at(cooldown)); return false },
+		"hold":    func(t breaker.Ticket) bool { t.Hold(); return false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBreaker()
+			yielding := halfOpenYielding(t, b)
+			_, ok := b.AllowYielding(at(cooldown))
+			require.False(t, ok, "it does not give way to another of its kind")
+			probe := admit(t, b, at(cooldown))
+			require.True(t, probe.Probe())
+			require.False(t, verdict(yielding))
+			require.Equal(t, breaker.HalfOpen, b.State())
+			refuse(t, b, at(cooldown))
+			require.True(t, probe.Success(at(cooldown)))
+			requireTransitions(t, b, 1, 1, 1)
+		})
+	}
+}
+
+func TestBreaker_ProbeThatYieldsDecidesWhereNobodyElseAsks(t *testing.T) {
+	b := newBreaker()
+	require.True(t, halfOpenYielding(t, b).Success(at(cooldown)))
+	requireTransitions(t, b, 1, 1, 1)
+	b = newBreaker()
+	require.True(t, halfOpenYielding(t, b).Failure(at(cooldown)))
+	requireTransitions(t, b, 0, 2, 1)
+}
+
+func TestBreaker_ProbeThatHoldsYieldsNoMore(t *testing.T) {
+	b := newBreaker()
+	probe := halfOpenYielding(t, b)
+	probe.Hold()
+	refuse(t, b, at(cooldown))
+	require.True(t, probe.Success(at(cooldown)))
+}
+
+func TestBreaker_YieldingMeansNothingWhileClosed(t *testing.T) {
+	b := newBreaker()
+	for range 3 {
+		ticket, ok := b.AllowYielding(start)
+		require.True(t, ok)
+		require.False(t, ticket.Probe())
+		ticket.Hold()
+		ticket.Failure(start)
+	}
+	require.Equal(t, breaker.Open, b.State())
+	_, ok := b.AllowYielding(start)
+	require.False(t, ok)
+	breaker.Ticket{}.Hold()
+}

@@ -19,6 +19,7 @@ type model struct {
 	generation  int // grows with each change of state and each probe that is released
 	failures    int
 	probeOut    bool
+	yields      bool // the probe does
 	until       time.Time
 	transitions [3]uint64
 }
@@ -35,18 +36,26 @@ func (m *model) open(now time.Time) bool {
 	return m.enter(breaker.Open)
 }
 
-func (m *model) allow(now time.Time) (generation int, probe, ok bool) {
+func (m *model) allow(now time.Time, yields bool) (generation int, probe, ok bool) {
 	if m.state == breaker.Open && !now.Before(m.until) {
 		m.enter(breaker.HalfOpen)
 	}
 	switch {
 	case m.state == breaker.Closed:
 		return m.generation, false, true
-	case m.state == breaker.Open || m.probeOut:
+	case m.state == breaker.Open || m.probeOut && (yields || !m.yields):
 		return 0, false, false
+	case m.probeOut: // the probe that is out has nothing to say any more
+		m.generation++
 	}
-	m.probeOut = true
+	m.probeOut, m.yields = true, yields
 	return m.generation, true, true
+}
+
+func (m *model) hold(generation int) {
+	if generation == m.generation {
+		m.yields = false
+	}
 }
 
 func (m *model) success(generation int) bool {
@@ -102,12 +111,16 @@ func play(t require.TestingT, ops []byte) {
 	now := start
 	tickets := []held{{generation: -1}}
 	for step := 0; step+1 < len(ops); step += 2 {
-		op, arg := ops[step]%12, ops[step+1]
+		op, arg := ops[step]%15, ops[step+1]
 		h := tickets[len(tickets)-1-int(arg)%min(len(tickets), 8)]
 		switch op {
-		case 0, 1, 2:
-			ticket, ok := b.Allow(now)
-			generation, probe, want := m.allow(now)
+		case 0, 1, 2, 12, 13:
+			allow, yields := b.Allow, op > 2
+			if yields {
+				allow = b.AllowYielding
+			}
+			ticket, ok := allow(now)
+			generation, probe, want := m.allow(now, yields)
 			same(t, want, ok, "step %d: admitted", step)
 			same(t, probe, ticket.Probe(), "step %d: probe", step)
 			if ok {
@@ -120,6 +133,9 @@ func play(t require.TestingT, ops []byte) {
 		case 8:
 			m.release(h.generation)
 			h.ticket.Release(now)
+		case 14:
+			m.hold(h.generation)
+			h.ticket.Hold()
 		case 9:
 			now = now.Add(time.Duration(arg) * cooldown / 64)
 		case 10:
@@ -171,7 +187,7 @@ func TestBreaker_FlappingUpstreamLeavesNoStuckState(t *testing.T) {
 	well := func(d time.Duration) bool { return d/(m.cooldown/2)%2 == 1 }
 	for d := time.Duration(0); d < time.Minute; d += 37 * time.Millisecond {
 		ticket, ok := b.Allow(at(d))
-		generation, _, want := m.allow(at(d))
+		generation, _, want := m.allow(at(d), false)
 		require.Equal(t, want, ok, "at %s", d)
 		switch {
 		case !ok:
@@ -187,8 +203,9 @@ func TestBreaker_FlappingUpstreamLeavesNoStuckState(t *testing.T) {
 }
 
 func FuzzBreaker(f *testing.F) {
-	f.Add([]byte{0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 9, 64, 0, 0, 3, 0})  // trip, wait, probe, close
-	f.Add([]byte{11, 0, 10, 1, 0, 0, 8, 0, 0, 0, 8, 1, 0, 0, 5, 1, 5, 0}) // release twice, late verdict
+	f.Add([]byte{0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 9, 64, 0, 0, 3, 0})           // trip, wait, probe, close
+	f.Add([]byte{11, 0, 10, 1, 12, 0, 0, 0, 3, 1, 8, 0, 12, 0, 14, 0, 0, 0, 3, 0}) // yields, late verdict, holds
+	f.Add([]byte{11, 0, 10, 1, 0, 0, 8, 0, 0, 0, 8, 1, 0, 0, 5, 1, 5, 0})          // release twice, late verdict
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		play(t, ops[:min(len(ops), 4000)])
 	})

@@ -120,8 +120,11 @@ func badPrefix(prefix string) string {
 		}
 	}
 	for seg := range strings.SplitSeq(trimSlash(prefix)[1:], "/") {
-		if seg == "." || seg == ".." || seg == "" && len(prefix) > 1 {
-			return "must not have an empty or a dot segment"
+		switch {
+		case seg == "." || seg == "..":
+			return "must not have a dot segment"
+		case seg == "" && len(prefix) > 1:
+			return "must not have an empty segment, two slashes in a row"
 		}
 	}
 	return ""

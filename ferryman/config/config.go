@@ -64,7 +64,7 @@ func Default() Config {
 		DefaultCooldown:   30 * time.Second,
 		FailureThreshold:  3,
 		UpstreamTimeout:   30 * time.Second,
-		ConnectTimeout:    time.Second,
+		ConnectTimeout:    2 * time.Second,
 		ClientIdleTimeout: time.Minute,
 	}
 }

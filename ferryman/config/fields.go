@@ -91,7 +91,7 @@ func (r *reader) store(key string, f field, v *unstable.Node, route *Route) {
 		if v.Kind != unstable.String {
 			r.fail(key, "must be a string, in quotes; it is %s", show(v))
 		}
-		*to = trimSlash(string(v.Data))
+		*to = string(v.Data)
 	case *upstreamURL:
 		r.storeUpstream(key, v, to)
 	case *[]netip.Prefix:

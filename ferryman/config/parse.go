@@ -22,12 +22,16 @@ type reader struct {
 	breaks  []int  // offsets of the line ends
 	base    int    // offset of what the parser was given
 	section string // "" at the top, "routes[0]." in a route, elsewhere in an unknown table
+	known   int    // offset behind the last key that was read
 }
 
 const elsewhere = "?"
 
 // opening matches a line that begins a table or sets a key.
 var opening = regexp.MustCompile(`(?m)^[ \t]*(?:\[\[?[ \t]*[A-Za-z]|([A-Za-z0-9_-]+)[ \t]*=)`)
+
+// listOpening matches a line that begins a list of routes.
+var listOpening = regexp.MustCompile(`(?m)^[ \t]*["']?routes["']?[ \t]*=`)
 
 // Parse reads a configuration; name stands for the file in messages. CRLF and a byte order mark
 // are fine. The error, if any, is of type Errors and holds all that is wrong.
@@ -49,6 +53,9 @@ func Parse(name string, data []byte) (Config, error) {
 	r.check(&r.c)
 	if err := r.err(name); err != nil {
 		return Config{}, err
+	}
+	for i := range r.c.Routes {
+		r.c.Routes[i].Prefix = trimSlash(r.c.Routes[i].Prefix)
 	}
 	return r.c, nil
 }
@@ -74,7 +81,16 @@ func (r *reader) walk() {
 		r.base = len(r.data)
 		return
 	}
-	r.syntax(r.lineOf(p.Range(bad.Highlight)), bad.Message)
+	at := p.Range(bad.Highlight)
+	inList := r.section == "" && listOpening.Match(r.data[r.known:r.base+int(at.Offset)])
+	if inList {
+		r.section = elsewhere
+		r.bad["routes"] = true
+	}
+	r.syntax(r.lineOf(at), bad.Message)
+	if inList { // nothing tells what follows from the rest of the list
+		r.base = len(r.data)
+	}
 }
 
 // syntax reports a line that is no TOML, under its key where it has one, and goes on behind it.
@@ -102,12 +118,13 @@ func (r *reader) syntax(line int, msg string) {
 // name is a dotted key as it is written, and its line.
 func (r *reader) name(n *unstable.Node) (name string, line int) {
 	var parts []string
-	for it := n.Key(); it.Next(); line = r.lineOf(it.Node().Raw) {
-		part := fmt.Sprintf("%.60q", it.Node().Data)
+	for it := n.Key(); it.Next(); {
+		part, raw := fmt.Sprintf("%.60q", it.Node().Data), it.Node().Raw
 		if bare := part[1 : len(part)-1]; strings.IndexFunc(bare, notBare) < 0 {
 			part = bare
 		}
 		parts = append(parts, part)
+		line, r.known = r.lineOf(raw), r.base+int(raw.Offset+raw.Length)
 	}
 	return strings.Join(parts, "."), line
 }
@@ -119,16 +136,47 @@ func (r *reader) enter(n *unstable.Node) {
 	name, line := r.name(n)
 	r.section = elsewhere
 	switch {
+	case name == "routes" && n.Kind == unstable.ArrayTable && r.lines[name] > 0:
+		r.failAt(line, name, "are a list on line %d: add this one to it, or write each below a line [[routes]]", r.lines[name])
 	case name == "routes" && n.Kind == unstable.ArrayTable:
-		table := fmt.Sprintf("routes[%d]", len(r.c.Routes))
-		r.lines[table] = line
-		r.section = table + "."
-		r.c.Routes = append(r.c.Routes, Route{})
+		r.begin(line)
 	case name == "routes":
 		r.bad[name] = true
 		r.failAt(line, name, "each route starts with [[routes]], in double brackets")
 	default:
 		r.failAt(line, name, "unknown table; the only one is [[routes]]")
+	}
+}
+
+// begin begins a route.
+func (r *reader) begin(line int) {
+	table := fmt.Sprintf("routes[%d]", len(r.c.Routes))
+	r.lines[table] = line
+	r.section = table + "."
+	r.c.Routes = append(r.c.Routes, Route{})
+}
+
+// list reads routes that are written as a list of inline tables.
+func (r *reader) list(v *unstable.Node) {
+	const want = `must be a list of tables such as [{ prefix = "/", upstream = "http://127.0.0.1:8000" }]; `
+	if r.bad["routes"] = v.Kind != unstable.Array; r.bad["routes"] {
+		r.failAt(r.lines["routes"], "routes", want+"it is %s", show(v))
+		return
+	}
+	for it := v.Children(); it.Next(); r.section = "" {
+		line, table := r.lines["routes"], it.Node()
+		if table.Raw.Length > 0 {
+			line = r.lineOf(table.Raw)
+		}
+		if table.Kind != unstable.InlineTable {
+			r.bad["routes"] = true
+			r.failAt(line, "routes", want+"it holds %s", show(table))
+			continue
+		}
+		r.begin(line)
+		for keys := table.Children(); keys.Next(); {
+			r.assign(keys.Node())
+		}
 	}
 }
 
@@ -151,10 +199,13 @@ func (r *reader) assign(n *unstable.Node) {
 	case i >= 0:
 		r.lines[key] = line
 		r.store(key, fields[i], n.Value(), route)
-	case slices.ContainsFunc(others, named):
-		r.failAt(line, key, "%s", hint)
 	case name == "routes" && route == nil:
-		r.bad[name] = true
+		r.lines[name] = line
+		r.list(n.Value())
+	case slices.ContainsFunc(others, named), name == "routes":
+		r.failAt(line, key, "%s", hint)
+	case strings.HasPrefix(key, "routes.") && route == nil:
+		r.bad["routes"] = true
 		r.failAt(line, key, "write each route below a line [[routes]]")
 	default:
 		var known []string

@@ -67,7 +67,7 @@ func TestParse_ErrorNamesFileLineAndKey(t *testing.T) {
 
 func TestParse_ErrorsAreBounded(t *testing.T) {
 	lines := []string{"a=1\n", "=\n", "a=\n", "[a]\n", "[[routes]]\n", "[[routes\n", "a", "[", "{", `"`, "'''", "a=[1,", "#\n", "\n",
-		"trusted_proxies=[[", "upgrade=0\n[[routes]]\n"}
+		"trusted_proxies=[[", "routes=[{},{}]\n", "routes=[{", "upgrade=0\n[[routes]]\n"}
 	for _, line := range lines {
 		data := []byte(strings.Repeat(line, (256<<10)/len(line)))
 		_, err := Parse("f", data)

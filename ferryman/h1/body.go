@@ -3,6 +3,7 @@ package h1
 import (
 	"errors"
 	"io"
+	"slices"
 )
 
 // Framing says how the end of a body is known (RFC 9112 section 6.3).
@@ -75,6 +76,20 @@ func (b *Body) Done() bool { return b.err == io.EOF }
 
 // Started reports whether anything of the body is buffered, so that Read will not block.
 func (b *Body) Started() bool { return b.in.Buffered() > 0 }
+
+// Whole reports whether the rest of the body is buffered, to its end.
+func (b *Body) Whole() bool {
+	switch b.framing {
+	case Length:
+		return int64(b.in.Buffered()) >= b.left
+	case Chunked:
+		rest := b.chunks
+		rest.trailer, rest.fields = slices.Clone(rest.trailer), Head{}
+		_, _, err := rest.decode(slices.Clone(b.in.Peek()))
+		return err == nil && rest.state == chunkDone
+	}
+	return b.Done()
+}
 
 // Trailer returns the trailer section of a chunked body once Read has returned io.EOF.
 func (b *Body) Trailer() *Head {

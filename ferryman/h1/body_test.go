@@ -37,6 +37,40 @@ func TestBody_NoneLeavesEverything(t *testing.T) { // 40
 	require.NoError(t, body.Await(), "there is nothing to wait for")
 }
 
+func TestBody_WholeLooksAheadAndTakesNothing(t *testing.T) {
+	for _, row := range []struct {
+		framing h1.Framing
+		length  int64
+		raw     string
+		whole   bool
+	}{
+		{h1.None, 0, "x", true},
+		{h1.Length, 5, "hello", true},
+		{h1.Length, 5, "hello" + smuggled, true},
+		{h1.Length, 5, "hell", false},
+		{h1.Length, 1 << 62, "hell", false},
+		{h1.Chunked, 0, "5\r\nhello\r\n0\r\n\r\n", true},
+		{h1.Chunked, 0, "5\r\nhello\r\n0\r\nA: b\r\n\r\n" + smuggled, true},
+		{h1.Chunked, 0, "5\r\nhello\r\n0\r\n\r", false},
+		{h1.Chunked, 0, "5\r\nhello\r\n0\r\nA: b\r\n", false},
+		{h1.Chunked, 0, "Z\r\n0\r\n\r\n", false},
+		{h1.UntilClose, 0, "x", false},
+	} {
+		r := h1.NewReader(&script{pieces: [][]byte{[]byte(row.raw)}})
+		require.NoError(t, r.Fill())
+		var body h1.Body
+		body.Reset(r, row.framing, row.length)
+		for range 2 {
+			require.Equal(t, row.whole, body.Whole(), "%q", row.raw)
+			require.Equal(t, row.raw, string(r.Peek()))
+		}
+		for row.whole && !body.Done() {
+			_, _ = body.Read(make([]byte, 1))
+			require.True(t, body.Whole(), "%q", row.raw)
+		}
+	}
+}
+
 func TestBody_ErrorsOfTheSourceComeThrough(t *testing.T) {
 	reset := errors.New("reset")
 	for _, f := range []h1.Framing{h1.Length, h1.Chunked} {

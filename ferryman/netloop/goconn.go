@@ -17,12 +17,12 @@ type goConn struct {
 	plain bool            // what can be read is what the socket has: nothing is buffered above
 
 	// Functions that ask raw, made once so that asking does not allocate.
-	await   func(fd uintptr) bool // returns true when there is something to read
-	askRead func(fd uintptr)      // sets isQuiet
-	askPeer func(fd uintptr)      // sets isGone
-	isQuiet bool
-	asking  sync.Mutex // for isGone: the sweeper asks as well as the owner
-	isGone  bool
+	await            func(fd uintptr) bool // returns true when there is something to read
+	askRead          func(fd uintptr)      // sets isQuiet
+	askPeer          func(fd uintptr)      // sets isGone and isBroken
+	isQuiet          bool
+	asking           sync.Mutex // for what follows: the sweeper asks as well as the owner
+	isGone, isBroken bool
 
 	// aborted is set once, before Conn is closed: who sees Conn fail sees it too.
 	aborted atomic.Bool
@@ -50,7 +50,7 @@ func newGoConn(g *GoroutineEngine, nc net.Conn) *goConn {
 	c.raw = raw
 	c.await = func(fd uintptr) bool { return !quiet(int(fd)) }
 	c.askRead = func(fd uintptr) { c.isQuiet = quiet(int(fd)) }
-	c.askPeer = func(fd uintptr) { c.isGone = gone(int(fd)) }
+	c.askPeer = func(fd uintptr) { c.isGone, c.isBroken = gone(int(fd)) }
 	return c
 }
 
@@ -105,15 +105,23 @@ func (c *goConn) Quiet() bool {
 func (c *goConn) SeemsQuiet() bool { return c.Quiet() }
 
 func (c *goConn) Gone() bool {
+	gone, _ := c.peer()
+	return gone
+}
+
+// peer tells whether the peer is gone, and whether that is so because of an error.
+func (c *goConn) peer() (gone, broken bool) {
 	if c.raw == nil {
-		return false
+		return false, false
 	}
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	return c.raw.Control(c.askPeer) == nil && c.isGone
+	known := c.raw.Control(c.askPeer) == nil
+	return known && c.isGone, known && c.isBroken
 }
 
-func (c *goConn) Guard(victim Conn) { c.guard.set(c, victim) }
+func (c *goConn) Guard(victim Aborter)      { c.guard.set(c, victim, false) }
+func (c *goConn) GuardReset(victim Aborter) { c.guard.set(c, victim, true) }
 
 func (c *goConn) Abort() {
 	c.aborted.Store(true)

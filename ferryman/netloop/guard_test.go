@@ -143,6 +143,58 @@ func TestGuard_ThatHasEndedNeverFires(t *testing.T) {
 	})
 }
 
+func TestGuardReset_FiresWithAResetOnly(t *testing.T) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
+		for _, late := range []bool{false, true} {
+			g := guard(t, sameEngine{e})
+			set := func() { g.conn.GuardReset(g.victim) }
+			if !late {
+				on(t, g.ex, set)
+			}
+			fallen := g.fallen()
+			g.client.Write([]byte("next"))
+			g.client.CloseWrite()
+			eventually(t, "the peer has ended its side", func() bool { return <-result(g.ex, g.conn.Gone) })
+			if late {
+				on(t, g.ex, set)
+			}
+			select {
+			case err := <-fallen:
+				t.Fatalf("the victim of an end of stream: %v", err)
+			case <-time.After(150 * time.Millisecond):
+			}
+			reset(t, g.client)
+			assertClosed(t, receive(t, fallen, "the victim"))
+
+			g = guard(t, sameEngine{e})
+			reset(t, g.client)
+			eventually(t, "the peer is gone", func() bool { return <-result(g.ex, g.conn.Gone) })
+			fallen = g.fallen()
+			on(t, g.ex, func() { g.conn.GuardReset(g.victim) })
+			assertClosed(t, receive(t, fallen, "the victim"))
+		}
+	})
+}
+
+// waker is a victim that is no connection.
+type waker struct{ netloop.Gate }
+
+func (w waker) Abort() { w.Open() }
+
+func TestGuard_WakesAStrandThatWaitsAtAGate(t *testing.T) {
+	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
+		s, client := pair(t, e)
+		woken := result(s.ex, func() bool {
+			w := waker{s.ex.NewGate()}
+			s.conn.Guard(w)
+			w.Wait()
+			return true
+		})
+		client.Close()
+		receive(t, woken, "the strand")
+	})
+}
+
 func TestGuard_EndsWithItsConnection(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		g := guard(t, e)

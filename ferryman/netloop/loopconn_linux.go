@@ -27,12 +27,14 @@ type loopConn struct {
 	slot   int32
 	input  input
 	gone   bool // the peer has closed its sending side, or there is an error
+	broken bool // there is an error
 	urgent bool // there was urgent data (RFC 6093), at which reads stop short
 	space  bool // an event told of a connect that ended, or of space to write
 	client bool // accepted, not dialled
 
 	reader, writer *strand // who waits to read or write
-	victim         Conn
+	victim         Aborter
+	falls          *bool       // gone or broken: when the victim falls
 	aborted        atomic.Bool // set from any goroutine, read by the strands
 
 	peer          netip.AddrPort
@@ -42,9 +44,9 @@ type loopConn struct {
 // event takes note of what epoll reports. No strand runs meanwhile.
 func (c *loopConn) event(is uint32) {
 	if is&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		c.gone = true
+		c.gone, c.broken = true, c.broken || is&unix.EPOLLERR != 0
 		is |= unix.EPOLLIN
-		c.Guard(c.victim)
+		c.guard(c.victim, c.falls)
 	}
 	if is&unix.EPOLLIN != 0 {
 		c.input = someInput
@@ -207,9 +209,12 @@ func (c *loopConn) SeemsQuiet() bool {
 
 func (c *loopConn) Gone() bool { return c.gone }
 
-func (c *loopConn) Guard(victim Conn) {
-	c.victim = victim
-	if victim == nil || !c.gone {
+func (c *loopConn) Guard(victim Aborter)      { c.guard(victim, &c.gone) }
+func (c *loopConn) GuardReset(victim Aborter) { c.guard(victim, &c.broken) }
+
+func (c *loopConn) guard(victim Aborter, falls *bool) {
+	c.victim, c.falls = victim, falls
+	if victim == nil || !*falls {
 		return
 	}
 	c.victim = nil

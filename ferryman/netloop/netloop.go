@@ -47,7 +47,11 @@ type Conn interface {
 
 	// Guard arranges that victim is aborted as soon as this connection's peer is Gone (at once
 	// if it already is), within 100 ms at the latest. One victim at a time; nil ends it.
-	Guard(victim Conn)
+	Guard(victim Aborter)
+
+	// GuardReset is Guard for a peer that may have closed its sending side and be there all the
+	// same: only a reset, or another error of the connection, counts.
+	GuardReset(victim Aborter)
 
 	// Abort makes the pending and every later Await, Read and Write fail with net.ErrClosed. It
 	// is safe from any goroutine and may be called more than once. The owner must still Close.
@@ -69,6 +73,10 @@ type Conn interface {
 	// goroutine may use. The Conn itself must not be used afterwards, Close included.
 	Detach() (net.Conn, error)
 }
+
+// Aborter is what a guard ends. Its Abort must not block; it runs on the executor of the connection
+// that is guarded or, with the Goroutines engine, on any goroutine.
+type Aborter interface{ Abort() }
 
 // Executor is where strands run. A strand waits for nothing but connections, dials and gates: on
 // an event loop a lock, a channel or a sleep would stop all others too. Except for Post, its

@@ -34,19 +34,25 @@ func send(fd int, b []byte) (int, syscall.Errno) {
 
 // quiet reports whether a socket has nothing to read: no byte, no end of stream, no error. It asks
 // poll and not a peek, for a peek takes a reset away from the read that would have met it.
-func quiet(fd int) bool { return !polled(fd, unix.POLLIN) }
+func quiet(fd int) bool { return polled(fd, unix.POLLIN) == 0 }
 
 // gone reports whether the peer of a socket has closed its sending side or reset it, whatever is
-// still unread.
-func gone(fd int) bool { return polled(fd, unix.POLLRDHUP) }
+// still unread, and whether there is an error, such as that of a reset.
+func gone(fd int) (gone, broken bool) {
+	is := polled(fd, unix.POLLRDHUP)
+	return is != 0, is&unix.POLLERR != 0
+}
 
-// polled reports whether one of the events, an error or a hang-up is there.
-func polled(fd int, events int16) bool {
+// polled returns which of the events are there; an error or a hang-up is one in any case.
+func polled(fd int, events int16) int16 {
 	p := unix.PollFd{Fd: int32(fd), Events: events}
 	var now unix.Timespec
 	n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL,
 		uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-	return e == 0 && n == 1
+	if e != 0 || n != 1 {
+		return 0
+	}
+	return p.Revents
 }
 
 func accept(fd int, from *unix.RawSockaddrAny) (int, syscall.Errno) {

@@ -14,11 +14,12 @@ func quiet(fd int) bool {
 	return err == nil && n == 0
 }
 
-// gone reports whether the peer of a socket has closed its sending side or reset it. An end of
-// stream behind unread bytes is not seen here.
-func gone(fd int) bool {
+// gone reports whether the peer of a socket has closed its sending side or reset it, and whether there
+// is an error, such as that of a reset. An end of stream behind unread bytes is not seen here.
+func gone(fd int) (gone, broken bool) {
 	n, err := peek(fd)
-	return n == 0 && err == nil || err != nil && err != unix.EAGAIN
+	broken = err != nil && err != unix.EAGAIN
+	return broken || n == 0 && err == nil, broken
 }
 
 // peek receives a byte and leaves it where it is.

@@ -32,17 +32,18 @@ type guard struct {
 	// mu is held while a victim is aborted: once set or end has returned, the former victim is
 	// safe and may be used for something else.
 	mu     sync.Mutex
-	victim Conn
+	victim Aborter
+	reset  bool   // only an error of the connection counts
 	since  uint32 // the tick in which victim was set
 	unused int    // ticks without a victim
 	listed bool   // in sweeper.conns, or about to be
 	ended  bool
 }
 
-func (t *guard) set(c *goConn, victim Conn) {
+func (t *guard) set(c *goConn, victim Aborter, reset bool) {
 	s := &c.g.guards
 	t.mu.Lock()
-	t.victim, t.since = victim, s.tick.Load()
+	t.victim, t.reset, t.since = victim, reset, s.tick.Load()
 	join := victim != nil && !t.listed && !t.ended && c.raw != nil
 	t.listed = t.listed || join
 	t.mu.Unlock()
@@ -67,7 +68,10 @@ func (t *guard) look(c *goConn, tick uint32) bool {
 		return t.listed
 	}
 	t.unused = 0
-	if tick-t.since >= 2 && c.Gone() {
+	if tick-t.since < 2 {
+		return true
+	}
+	if gone, broken := c.peer(); broken || gone && !t.reset {
 		t.victim.Abort()
 		t.victim = nil
 	}
