@@ -8,11 +8,13 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// How long a client may go on sending what nobody reads: in all, without a pause, and in bytes.
+// How long a client may go on sending what nobody reads, in all and without a pause, and how fast: the rest of
+// an upload may be large, and must not be worth more than a small part of a processor.
 const (
 	lingerTime  = 30 * time.Second
 	lingerPause = 5 * time.Second
-	lingerBytes = 64 << 20
+	lingerPiece = 1 << 20              // bytes
+	lingerPace  = 8 * time.Millisecond // for one piece: 125 MiB/s
 )
 
 // linger closes in a way that lets the client read the reply to its end.
@@ -31,9 +33,14 @@ func linger(ex netloop.Executor, in *h1.Reader, conn net.Conn, limit time.Durati
 	if half, ok := conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
 		return
 	}
-	end := ex.Now().Add(limit)
-	for n := 0; n < lingerBytes; n += in.Buffered() {
+	begun := ex.Now() // the present piece
+	end := begun.Add(limit)
+	for n := 0; ; n += in.Buffered() {
 		in.Discard(in.Buffered())
+		if n >= lingerPiece {
+			rest(ex, lingerPace-ex.Now().Sub(begun))
+			n, begun = 0, ex.Now()
+		}
 		until := ex.Now().Add(lingerPause)
 		if until.After(end) {
 			until = end
@@ -42,5 +49,14 @@ func linger(ex netloop.Executor, in *h1.Reader, conn net.Conn, limit time.Durati
 		if in.Fill() != nil {
 			return
 		}
+	}
+}
+
+// rest keeps a strand from its connection for a while.
+func rest(ex netloop.Executor, d time.Duration) {
+	if d > 0 {
+		over := ex.NewGate()
+		time.AfterFunc(d, func() { ex.Post(over.Open) })
+		over.Wait()
 	}
 }
