@@ -179,7 +179,7 @@ func (c *clientH1) refuseHead(err error) {
 	c.body.Reset(&c.in, h1.None, 0)
 	c.out.reset(c.ex, c.conn, lingerPause)
 	c.reply(f, 0)
-	c.linger()
+	c.p.linger(c.ex, &c.in, c.conn, lingerTime)
 }
 
 // exchange serves one request. It returns whether the connection can take another.
@@ -212,7 +212,7 @@ func (c *clientH1) exchange(e *exchange) bool {
 	}
 	asked := c.req.Close() && c.body.Done() && c.in.Buffered() == 0 && c.raw.Quiet()
 	if !e.tunnelling && !asked && !c.gone() {
-		c.linger()
+		c.p.linger(c.ex, &c.in, c.conn, lingerTime)
 	}
 	return false
 }

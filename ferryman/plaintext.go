@@ -23,7 +23,7 @@ func (p *Proxy) refusePlaintext(ex netloop.Executor, raw netloop.Conn, err error
 	if _, err := raw.Write(faultPlaintext.appendReply(nil, p.date(ex.Now()), 0, head, true)); err != nil {
 		return
 	}
-	linger(ex, h1.NewReader(raw), raw, lingerTime)
+	p.linger(ex, h1.NewReader(raw), raw, lingerTime)
 }
 
 var methods = []string{"GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "PATCH ", "OPTIONS ", "TRACE ", "CONNECT ", "PRI "}

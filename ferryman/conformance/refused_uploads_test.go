@@ -84,3 +84,25 @@ func TestCase312_OthersAreServedMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+func TestCase312_ADrainDoesNotWaitForThem(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m, noRoot)
+		c := r.dial(t)
+		c.send(fmt.Sprintf("POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", int64(1)<<40))
+		c.want(t, "POST", 404)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for c.writeErr == nil {
+				c.send("b")
+				pause(quiet)
+			}
+		}()
+		start := time.Now()
+		r.shutdown(t)
+		require.Less(t, time.Since(start), patience/2)
+		<-done
+		c.close()
+	})
+}
