@@ -20,10 +20,10 @@ type clientH1 struct {
 	in    h1.Reader
 
 	origin
-	body   h1.Body
-	out    outlet
-	shut   bool // this exchange is the connection's last
-	served bool // there was an exchange before
+	body  h1.Body
+	out   outlet
+	shut  bool // this exchange is the connection's last
+	begun bool // something was read before: what comes is no preface
 }
 
 // serveH1 serves the requests of one connection, one after another, until either side ends it.
@@ -89,7 +89,7 @@ func (c *clientH1) loop() (handedOver bool) {
 		if !goOn {
 			return false
 		}
-		c.served = true
+		c.begun = true
 		c.entry.state.Store(clientIdle)
 		if c.p.clients.draining.Load() {
 			return false
@@ -103,14 +103,29 @@ func (c *clientH1) loop() (handedOver bool) {
 	return false
 }
 
-// awaitRequest waits for the first byte of a request. It holds no buffer meanwhile.
+// maxEmptyLines is how many empty lines may come before a request: RFC 9112 section 2.2 asks for one at least.
+const maxEmptyLines = 100
+
+// awaitRequest waits for the first byte of a request, and holds no buffer meanwhile. Empty lines begin none:
+// there are clients that end a body with one.
 func (c *clientH1) awaitRequest() bool {
-	c.in.Trim()
-	if c.in.Buffered() > 0 {
-		return true
+	left := maxEmptyLines
+	for waiting := false; ; waiting = true {
+		n, half := c.in.SkipEmptyLines(left)
+		left -= n
+		c.begun = c.begun || n > 0
+		c.in.Trim()
+		if c.in.Buffered() > 0 && !half {
+			return true
+		}
+		if !waiting {
+			c.body = h1.Body{} // with what it keeps of a trailer section
+			c.conn.SetReadDeadline(c.ex.Now().Add(c.p.snapshot.Load().config.ClientIdleTimeout))
+		}
+		if c.in.Fill() != nil {
+			return false
+		}
 	}
-	c.conn.SetReadDeadline(c.ex.Now().Add(c.p.snapshot.Load().config.ClientIdleTimeout))
-	return c.in.Fill() == nil
 }
 
 var errPreface = errors.New("HTTP/2 preface")
@@ -136,7 +151,7 @@ func (c *clientH1) readHead() error {
 // section 3.3). Later ones must not: a proxy in front may put the requests of many on one connection.
 func (c *clientH1) parse() (done bool, err error) {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	if b := c.in.Peek(); !c.secure && !c.served && len(b) > 0 && b[0] == 'P' {
+	if b := c.in.Peek(); !c.secure && !c.begun && len(b) > 0 && b[0] == 'P' {
 		n := min(len(b), len(preface))
 		switch same := string(b[:n]) == preface[:n]; {
 		case same && n == len(preface):
@@ -163,7 +178,7 @@ func (c *clientH1) refuseHead(err error) {
 	c.body.Reset(&c.in, h1.None, 0)
 	c.out.reset(c.ex, c.conn, lingerPause)
 	c.reply(f, 0)
-	c.linger()
+	c.p.linger(c.ex, &c.in, c.conn, lingerTime)
 }
 
 // exchange serves one request. It returns whether the connection can take another.
@@ -181,7 +196,7 @@ func (c *clientH1) exchange(e *exchange) bool {
 		path: c.req.Path(), idempotent: c.req.Idempotent(), bodiless: framing == h1.None,
 		chunked: framing == h1.Chunked, expect: c.req.Continue, upgrade: c.req.Upgrade,
 		connect: c.req.Connect, head: c.req.HeadMethod, hops: c.req.Hops,
-		lastHop: c.req.Options && c.req.MaxForwards == 0,
+		lastHop: c.req.MaxForwards == 0,
 	}
 	e.run()
 	c.out.release()
@@ -196,7 +211,7 @@ func (c *clientH1) exchange(e *exchange) bool {
 	}
 	asked := c.req.Close() && c.body.Done() && c.in.Buffered() == 0 && c.raw.Quiet()
 	if !e.tunnelling && !asked && !c.gone() {
-		c.linger()
+		c.p.linger(c.ex, &c.in, c.conn, lingerTime)
 	}
 	return false
 }

@@ -72,7 +72,7 @@ func (e *exchange) admit() *fault {
 	case e.ask.hops >= maxHops:
 		return faultLoop
 	case e.ask.lastHop:
-		return faultOptions
+		return faultLastHop
 	}
 	_, state, ok, err := e.snap.table.Resolve(e.ask.path)
 	if err != nil || !ok {

@@ -56,6 +56,6 @@ type ask struct {
 	upgrade    bool
 	connect    bool
 	head       bool // HEAD: the response has no body
-	lastHop    bool // OPTIONS with Max-Forwards: 0
+	lastHop    bool // OPTIONS or TRACE with Max-Forwards: 0
 	hops       int  // how often ferryman forwarded the request already
 }

@@ -73,7 +73,7 @@ func (o *origin) appendHead(dst []byte, e *exchange) []byte {
 	if trusted {
 		drop = dropFromTrusted
 	}
-	drop[h1.MaxForwards] = r.Options && r.MaxForwards > 0
+	drop[h1.MaxForwards] = r.MaxForwards > 0
 	dst = r.AppendKept(dst, &drop)
 	if drop[h1.MaxForwards] {
 		dst = h1.AppendField(dst, "Max-Forwards", strconv.FormatInt(r.MaxForwards-1, 10))
@@ -91,8 +91,7 @@ func (o *origin) appendHead(dst []byte, e *exchange) []byte {
 		dst = append(dst, "Expect: 100-continue\r\n"...)
 	}
 	if e.ask.upgrade {
-		dst = append(dst, "Connection: Upgrade\r\n"...)
-		dst = appendUpgrade(dst, &r.Head)
+		dst = r.AppendUpgrade(append(dst, "Connection: Upgrade\r\n"...))
 	}
 	return append(dst, "\r\n"...)
 }
@@ -127,7 +126,7 @@ func (o *origin) appendForwarded(dst []byte, trusted bool) []byte {
 	return append(dst, "\r\nVia: 1.1 ferryman\r\n"...)
 }
 
-// appendUpgrade keeps the Upgrade lines of a head, on a route that lets them through.
+// appendUpgrade keeps the Upgrade lines of a 101.
 func appendUpgrade(dst []byte, h *h1.Head) []byte {
 	for i := range h.Fields {
 		if f := &h.Fields[i]; f.Kind == h1.Upgrade {

@@ -78,7 +78,7 @@ func (c *clientH2) leave(err error) {
 	c.breakOff(net.ErrClosed)
 	c.mu.Unlock()
 	if heard {
-		linger(c.ex, &c.in, c.conn, partingTime)
+		c.p.linger(c.ex, &c.in, c.conn, partingTime)
 	}
 	c.in.Release()
 	c.conn.Close()

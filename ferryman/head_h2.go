@@ -203,7 +203,7 @@ func (s *streamH2) understand() *fault {
 	s.e.ask = ask{
 		path: r.Path(), idempotent: r.Idempotent(), bodiless: bodiless, empty: bodiless && r.ExpectsBody(),
 		chunked: !bodiless && r.DeclaredLength() < 0, expect: expect && !bodiless, connect: r.Connect,
-		head: r.HeadMethod, hops: r.Hops, lastHop: r.Options && r.MaxForwards == 0,
+		head: r.HeadMethod, hops: r.Hops, lastHop: r.MaxForwards == 0,
 	}
 	return nil
 }

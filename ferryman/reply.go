@@ -41,7 +41,7 @@ var (
 	faultMalformed   = &fault{502, "bad gateway", "malformed response", failure}
 	faultTimeout     = &fault{504, "gateway timeout", "upstream timeout", failure}
 	faultTimeoutBody = &fault{504, "gateway timeout", "upstream timeout during upload", neutral}
-	faultOptions     = &fault{200, "", "max-forwards", neutral}
+	faultLastHop     = &fault{200, "", "max-forwards", neutral}
 )
 
 // syntaxFaults are the answers to a request head that is refused before it is routed.

@@ -45,7 +45,7 @@ func (p *Proxy) next(prev *snapshot, c config.Config) (*snapshot, error) {
 	for _, r := range c.Routes {
 		state := &routeState{up: p.upstreamOf(prev, s, r).Upstream, upgrade: r.Upgrade}
 		prefix := trimPrefix(r.Prefix)
-		if r.StripPrefix && prefix != "/" {
+		if r.StripPrefix {
 			state.cut = len(prefix)
 		}
 		entries = append(entries, route.Entry[*routeState]{Prefix: prefix, Value: state})

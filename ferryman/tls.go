@@ -133,6 +133,7 @@ func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 		raw.SetDeadline(ex.Now().Add(p.handshake))
 		if err := conn.HandshakeContext(context.Background()); err != nil {
 			p.log.Debug("handshake failed", "error", err)
+			p.refusePlaintext(ex, raw, err)
 			p.clients.remove(entry)
 			raw.Close()
 			return

@@ -92,19 +92,6 @@ func TestCase272_StalledHandshakesEnd(t *testing.T) {
 	})
 }
 
-func TestCase273_PlainHTTPOnTheTLSPort(t *testing.T) {
-	tlsMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
-		nc := r.raw(t)
-		defer nc.Close()
-		_, err := io.WriteString(nc, request{}.String()+smuggled)
-		require.NoError(t, err)
-		b, _ := io.ReadAll(nc)
-		require.True(t, len(b) == 0 || strings.HasPrefix(string(b), "HTTP/1.1 400 ") || b[0] == 0x15, "%q", b)
-		require.Zero(t, r.heads())
-	})
-}
-
 func TestCase273_TLSOnThePlaintextPort(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m)

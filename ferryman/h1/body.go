@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -62,10 +63,11 @@ type Body struct {
 	err     error
 }
 
-// Reset makes b the body that follows a head with this framing.
+// Reset makes b the body that follows the head that in has read last, with this framing.
 func (b *Body) Reset(in *Reader, f Framing, length int64) {
 	b.in, b.framing, b.left, b.err = in, f, length, nil
 	b.chunks.reset()
+	b.chunks.padded = f == Chunked && in.answers
 	if f == None || f == Length && length == 0 {
 		b.err = io.EOF
 	}
@@ -157,6 +159,7 @@ func (b *Body) readChunked(p []byte) (int, error) {
 		b.err = bad
 	case b.chunks.state == chunkDone:
 		b.in.unreadAfter(p[used:n])
+		b.dropNamed()
 		b.err = io.EOF
 	case err != nil:
 		b.err = short(err)
@@ -165,6 +168,14 @@ func (b *Body) readChunked(p []byte) (int, error) {
 		return payload, nil
 	}
 	return 0, b.err
+}
+
+// dropNamed marks what the message's Connection nominates (RFC 9110 section 7.6.1) in its trailer section.
+func (b *Body) dropNamed() {
+	for name := range bytes.SplitSeq(b.in.named, []byte(",")) {
+		b.chunks.fields.drop(name)
+	}
+	b.in.named = nil
 }
 
 func short(err error) error {

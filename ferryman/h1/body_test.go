@@ -157,6 +157,7 @@ func TestBody_Pipelined(t *testing.T) { // 53-55, 131, 132
 			src := scripted(cut)
 			in := h1.NewReader(src)
 			for k, m := range messages {
+				skipEmptyLines(t, in)
 				r := readHead(t, in)
 				require.Equal(t, byte('1'+k), r.Path()[1], "cut %d", i)
 				f, n := r.Framing()

@@ -1,6 +1,9 @@
 package h1
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Classes of bytes (RFC 9110 section 5.6.2, RFC 9112 section 3.2).
 const (
@@ -135,4 +138,19 @@ func decimal(b []byte) (n int64, ok bool) {
 		}
 	}
 	return n, true
+}
+
+// clamped reads a number of any length. One that is too large for an int64 is the largest.
+func clamped(b []byte) (n int64, ok bool) {
+	for _, c := range b {
+		switch d := int64(c) - '0'; {
+		case d < 0 || d > 9:
+			return 0, false
+		case n > (math.MaxInt64-d)/10:
+			n = math.MaxInt64
+		default:
+			n = n*10 + d
+		}
+	}
+	return n, len(b) > 0
 }

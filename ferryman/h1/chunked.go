@@ -10,6 +10,7 @@ type chunked struct {
 	digits  int    // of the current size
 	size    int64  // of the current chunk: while in data, what is left of it
 	ext     int    // bytes of the current extension
+	padded  bool   // blanks may stand behind a size, as many small servers write them
 	trailer []byte // the trailer section so far; parsed once it is whole
 	fields  Head
 	err     error
@@ -70,10 +71,13 @@ func (c *chunked) step(b byte) error {
 	switch c.state {
 	case chunkSize:
 		return c.sizeByte(b)
-	case chunkBlank: // only an extension may follow a blank
-		if b == ';' {
+	case chunkBlank:
+		switch {
+		case b == ';':
 			c.state = chunkExt
-		} else if b != ' ' && b != '\t' {
+		case b == '\r' && c.padded:
+			c.state = chunkSizeLF
+		case b != ' ' && b != '\t':
 			return errChunkSize
 		}
 		return c.countExt()

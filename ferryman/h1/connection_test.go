@@ -105,6 +105,15 @@ func TestRequest_Upgrade(t *testing.T) { // 82, 83, 84
 		{"Connection: keep-alive, UPGRADE\r\nupgrade: FOO\r\n", true},
 		{"Upgrade: websocket\r\nConnection: upgrade\r\n", true},
 		{"Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n", false}, // 299
+		{"Connection: Upgrade\r\nUpgrade: tls/1.0,HTTP/2.0 , h2,, H2C\r\n", false},
+		{"Connection: Upgrade\r\nUpgrade:\r\nupgrade: HTTP/3\r\n", false},
+		{"Connection: Upgrade\r\nUpgrade: TLS/1.2\r\nUpgrade: foo\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: TLS/1.2, foo\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: h2x\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: xtls/1.2\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: IRC/6.9\r\n", true},
+		{"Connection: Upgrade\r\nUpgrade: /1.2\r\n", true},
 		{"Connection: Upgrade\r\nUpgrade: h2c, H2C\r\n", false},
 		{"Connection: Upgrade\r\nUpgrade: h2c\r\nUpgrade: websocket\r\n", true},
 		{"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n", false},
@@ -116,6 +125,18 @@ func TestRequest_Upgrade(t *testing.T) { // 82, 83, 84
 		accepts(t, with(c.lines))
 		require.Equal(t, c.asks, request(t, with(c.lines)).Upgrade, c.lines)
 		require.False(t, request(t, "GET / HTTP/1.0\r\n"+c.lines+"\r\n").Upgrade, "HTTP/1.0 knows no upgrade")
+	}
+}
+
+func TestRequest_AppendUpgradeLeavesOutWhatMayBeDeclined(t *testing.T) { // 299
+	for lines, want := range map[string]string{
+		"Upgrade: websocket\r\n":                                       "websocket",
+		"Upgrade: websocket, h2c\r\n":                                  "websocket",
+		"Upgrade: TLS/1.2, h2 ,, WebSocket ,h2c\r\nUpgrade: foo/1\r\n": "WebSocket, foo/1",
+		"Upgrade: HTTP/2.0\r\nX: 1\r\nupgrade: a,b\r\nUpgrade:\r\n":    "a, b",
+	} {
+		r := request(t, with("Connection: Upgrade\r\n", lines))
+		require.Equal(t, "xUpgrade: "+want+"\r\n", string(r.AppendUpgrade([]byte("x"))), "%q", lines)
 	}
 }
 
@@ -141,18 +162,22 @@ func TestRequest_Expect(t *testing.T) { // 102
 	}
 }
 
-func TestRequest_MaxForwards(t *testing.T) { // 74
-	options := func(lines string) string { return "OPTIONS / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n" }
-	for v, n := range map[string]int64{"0": 0, "3": 3, "010": 10} {
-		accepts(t, options("Max-Forwards: "+v+"\r\n"))
-		require.Equal(t, n, request(t, options("max-forwards: "+v+"\r\n")).MaxForwards)
-		require.EqualValues(t, -1, request(t, with("Max-Forwards: "+v+"\r\n")).MaxForwards, "GET has none")
-	}
-	require.EqualValues(t, -1, request(t, options("")).MaxForwards)
-	for _, lines := range []string{"Max-Forwards: x\r\n", "Max-Forwards:\r\n", "Max-Forwards: -1\r\n", "Max-Forwards: 1, 2\r\n",
-		"Max-Forwards: 1\r\nMax-Forwards: 1\r\n"} {
-		refuses(t, 400, "malformed Max-Forwards", options(lines))
-		accepts(t, with(lines))
+func TestRequest_MaxForwards(t *testing.T) { // 74, 305
+	const largest = 1<<63 - 1
+	for _, method := range []string{"OPTIONS", "TRACE"} {
+		head := func(lines string) string { return method + " / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n" }
+		for v, n := range map[string]int64{"0": 0, "3": 3, "010": 10, strings.Repeat("0", 30) + "7": 7, "9223372036854775806": largest - 1,
+			"9223372036854775807": largest, "9223372036854775808": largest, "12345678901234567890": largest, strings.Repeat("9", 2000): largest} {
+			accepts(t, head("Max-Forwards: "+v+"\r\n"))
+			require.Equal(t, n, request(t, head("max-forwards: "+v+"\r\n")).MaxForwards, short(v))
+			require.EqualValues(t, -1, request(t, with("Max-Forwards: "+v+"\r\n")).MaxForwards, "GET has none")
+		}
+		require.EqualValues(t, -1, request(t, head("")).MaxForwards)
+		for _, lines := range []string{"Max-Forwards: x\r\n", "Max-Forwards:\r\n", "Max-Forwards: -1\r\n", "Max-Forwards: 1, 2\r\n",
+			"Max-Forwards: 1\r\nMax-Forwards: 1\r\n", "Max-Forwards: 99999999999999999999x\r\n", "Max-Forwards: 1/\r\n", "Max-Forwards: 1:\r\n"} {
+			refuses(t, 400, "malformed Max-Forwards", head(lines))
+			accepts(t, with(lines))
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func bad(cause string) *Error { return &Error{Status: 400, Cause: cause} }
 
 var (
 	errBareLF        = bad("bare LF")
-	errEmptyLines    = bad("empty line before the request line")
+	errEmptyLine     = bad("empty line before the request line")
 	errMethod        = bad("malformed method")
 	errTarget        = bad("malformed request target")
 	errVersion       = bad("malformed protocol version")

@@ -19,7 +19,7 @@ import (
 func FuzzChunked(f *testing.F) {
 	for _, wire := range []string{"0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\nGET /", "A;x=y\r\n0123456789\r\n0\r\nT: 1\r\n\r\n", "5\r\nhelloX\r\n",
 		"5\nhello\r\n0\r\n\r\n", "5 ;a\r\nhello\r\n0\r\n\r\n", "000000000000000A\r\n0123456789\r\n0\r\n\r\n", "FFFFFFFFFFFFFFFF\r\n",
-		"1\r\na\r\n1\r\nb\r\n00;q=\"\\\"\"\r\nSet-Cookie: a\r\nX : 1\r\n\r\n", "5\r\nhel", "2\r\n\r\n\r\n0\r\n\n", "7fffffffffffffff\r\nx",
+		"1\r\na\r\n1\r\nb\r\n00;q=\"\\\"\"\r\nSet-Cookie: a\r\nX : 1\r\n\r\n", "5\r\nhel", "2\r\n\r\n\r\n0\r\n\n", "5  \r\nhello\r\n0\t\r\n\r\n", "7fffffffffffffff\r\nx",
 		"1;" + strings.Repeat("x", 600) + "\r\na\r\n1;" + strings.Repeat("x", 600) + "\r\na\r\n0\r\n\r\n"} {
 		f.Add([]byte(wire), uint(3), uint8(2))
 	}
@@ -34,7 +34,12 @@ func FuzzChunked(f *testing.F) {
 			single.pieces = append(single.pieces, wire[i:i+1:i+1])
 		}
 		require.Equal(t, want, readBody(h1.NewReader(single), single, h1.Chunked, 0, 7), "byte by byte")
-		payload, rest, ok := decodeStrictly(latin1(wire))
+		ofResponse := scripted([]string{chunkedAnswer + string(wire)})
+		padded := readBody(behindAnswer(t, ofResponse), ofResponse, h1.Chunked, 0, int(size)+1)
+		payload, rest, ok := decodeBy(paddedSizeLine, latin1(wire))
+		require.Equal(t, ok, padded.Cause == "", "of a response: %q: %+v", wire, padded)
+		require.True(t, !ok || payload == latin1([]byte(padded.Payload)) && rest == latin1([]byte(padded.Rest)), "of a response: %q: %+v", wire, padded)
+		payload, rest, ok = decodeBy(sizeLine, latin1(wire))
 		require.Equal(t, ok, want.Cause == "", "%q: %+v", wire, want)
 		if ok {
 			require.Equal(t, [2]string{payload, rest}, [2]string{latin1([]byte(want.Payload)), latin1([]byte(want.Rest))}, "%q", wire)
@@ -45,17 +50,18 @@ func FuzzChunked(f *testing.F) {
 }
 
 var (
-	sizeLine    = regexp.MustCompile("^[0-9A-Fa-f]{1,16}(?:[ \t]*;[\t -~\u0080-\u00ff]*)?$")
-	trailerLine = regexp.MustCompile("^" + strings.TrimSuffix(fieldGrammar, "\r\n)*") + ")$")
+	sizeLine       = regexp.MustCompile("^[0-9A-Fa-f]{1,16}(?:[ \t]*;[\t -~\u0080-\u00ff]*)?$")
+	paddedSizeLine = regexp.MustCompile("^[0-9A-Fa-f]{1,16}[ \t]*(?:;[\t -~\u0080-\u00ff]*)?$") // a response's
+	trailerLine    = regexp.MustCompile("^" + strings.TrimSuffix(fieldGrammar, "\r\n)*") + ")$")
 )
 
-// decodeStrictly is the grammar of RFC 9112 section 7.1 with the limits of h1, written apart from
+// decodeBy is the grammar of RFC 9112 section 7.1 with the limits of h1, written apart from
 // the decoder and without its state. Bytes are runes.
-func decodeStrictly(wire string) (payload, rest string, ok bool) {
+func decodeBy(sizeLine *regexp.Regexp, wire string) (payload, rest string, ok bool) {
 	for {
 		line, behind, found := strings.Cut(wire, "\r\n")
 		digits := len(line) - len(strings.TrimLeft(line, "0123456789abcdefABCDEF"))
-		if !found || !sizeLine.MatchString(line) || len([]rune(line[digits:])) > h1.MaxChunkExt+1 {
+		if !found || !sizeLine.MatchString(line) || extension(line[digits:]) > h1.MaxChunkExt {
 			return "", "", false
 		}
 		size, err := strconv.ParseInt(line[:digits], 16, 64)
@@ -74,6 +80,9 @@ func decodeStrictly(wire string) (payload, rest string, ok bool) {
 		wire = string(data[size+2:])
 	}
 }
+
+// extension is how many bytes of what stands behind a size count as such: its first byte does not.
+func extension(line string) int { return len([]rune(line)) - 1 }
 
 func trailersStrictly(wire string) (rest string, ok bool) {
 	for lines, size := 0, 0; ; lines++ {

@@ -161,19 +161,22 @@ func (h *Head) connection(value []byte, offset uint32) error {
 	return nil
 }
 
-// dropNamed marks the fields that Connection names. What a message is framed and routed by cannot
-// be talked away.
+// dropNamed marks the fields that Connection names.
 func (h *Head) dropNamed() {
 	for _, o := range h.options {
-		option := h.raw[o.from:o.to]
-		for i := range h.Fields {
-			f := &h.Fields[i]
-			switch f.Kind {
-			case Host, ContentLength, TransferEncoding, Connection:
-			default:
-				if foldEqualBytes(h.Name(f), option) {
-					f.Kind = Dropped
-				}
+		h.drop(h.raw[o.from:o.to])
+	}
+}
+
+// drop marks the fields of a name. What a message is framed and routed by cannot be talked away.
+func (h *Head) drop(name []byte) {
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		switch f.Kind {
+		case Host, ContentLength, TransferEncoding, Connection:
+		default:
+			if foldEqualBytes(h.Name(f), name) {
+				f.Kind = Dropped
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"bytes"
 	"io"
 	"sync"
 )
@@ -29,6 +30,9 @@ type Reader struct {
 	src  Source
 	buf  []byte
 	r, w int
+
+	answers bool   // the last head was a response's
+	named   []byte // the names that its Connection nominates, for the trailer section behind it
 }
 
 // NewReader returns a reader without a buffer.
@@ -52,6 +56,16 @@ func (r *Reader) Peek() []byte { return r.buf[r.r:r.w] }
 // Discard uses up n buffered bytes. The buffer stays until Fill or Release, so that a head that
 // lies in it can still be looked at.
 func (r *Reader) Discard(n int) { r.r += n }
+
+// SkipEmptyLines uses up the empty lines at the front of what is buffered, at most limit of them, and
+// returns how many these were. half: what is left may be the first half of another.
+func (r *Reader) SkipEmptyLines(limit int) (n int, half bool) {
+	for n < limit && bytes.HasPrefix(r.Peek(), []byte("\r\n")) {
+		r.Discard(2)
+		n++
+	}
+	return n, string(r.Peek()) == "\r"
+}
 
 // Release gives the buffer back, with whatever is in it.
 func (r *Reader) Release() {
@@ -126,13 +140,28 @@ func (r *Reader) unread(b []byte) {
 // req refers to the buffer: it is valid until the next Fill, Release, Trim or body read.
 func (r *Reader) Request(req *Request) (done bool, err error) {
 	n, err := req.Parse(r.Peek())
-	r.Discard(n)
+	r.parsed(n, &req.Head, false)
 	return n > 0, err
 }
 
 // Response parses a response head as Request does a request's.
 func (r *Reader) Response(resp *Response) (done bool, err error) {
 	n, err := resp.Parse(r.Peek())
-	r.Discard(n)
+	r.parsed(n, &resp.Head, true)
 	return n > 0, err
+}
+
+// parsed uses up a head of n bytes and keeps what the body behind it is read by.
+func (r *Reader) parsed(n int, h *Head, answers bool) {
+	if n == 0 {
+		return
+	}
+	r.Discard(n)
+	r.answers, r.named = answers, nil
+	if h.codings == 0 {
+		return
+	}
+	for _, o := range h.options {
+		r.named = append(append(r.named, h.raw[o.from:o.to]...), ',')
+	}
 }

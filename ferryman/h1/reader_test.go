@@ -27,6 +27,24 @@ func TestReader_HoldsNoBufferWhileIdle(t *testing.T) {
 	require.Equal(t, 3, src.waits)
 }
 
+func TestReader_SkipsEmptyLinesHoweverTheyAreCut(t *testing.T) { // 2, 306
+	for _, n := range []int{0, 1, 2, 1000} {
+		for i, cut := range pieces(strings.Repeat("\r\n", n) + curlHead) {
+			in := h1.NewReader(scripted(cut))
+			require.Equal(t, n, skipEmptyLines(t, in), "cut %d", i)
+			require.Equal(t, "GET", string(readHead(t, in).Method()), "cut %d", i)
+		}
+	}
+	for _, rest := range []string{"\n", "\nG", "\r", "\rG", "\r\r\n", "G\r\n", " \r\n", "\r\n\r\n", "\r\n\r"} {
+		in := h1.NewReader(scripted([]string{"\r\n\r\n" + rest}))
+		require.NoError(t, in.Fill())
+		n, half := in.SkipEmptyLines(2)
+		require.Equal(t, 2, n, "%q", rest)
+		require.Equal(t, rest == "\r", half, "%q", rest)
+		require.Equal(t, rest, string(in.Peek()))
+	}
+}
+
 func TestReader_WaitsOnlyWhereNothingIsThere(t *testing.T) {
 	src := scripted([]string{curlHead[:10], curlHead[10:20], curlHead[20:]})
 	readHead(t, h1.NewReader(src))

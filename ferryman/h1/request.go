@@ -1,6 +1,9 @@
 package h1
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // Request is a parsed request head. The zero value is ready; one value serves request after
 // request without allocating.
@@ -14,10 +17,11 @@ type Request struct {
 	HeadMethod  bool  // HEAD
 	Connect     bool  // CONNECT
 	Options     bool  // OPTIONS
+	Trace       bool  // TRACE
 	Star        bool  // OPTIONS *
-	Upgrade     bool  // asks for another protocol than h2c (RFC 9110 section 7.8)
+	Upgrade     bool  // asks for another protocol that cannot be declined (RFC 9110 section 7.8)
 	Continue    bool  // Expect: 100-continue before a body
-	MaxForwards int64 // of an OPTIONS request; -1: none
+	MaxForwards int64 // of an OPTIONS or TRACE request; -1: none
 	Hops        int   // how often ferryman stands in Via
 }
 
@@ -45,7 +49,7 @@ func (r *Request) Path() []byte {
 }
 
 // AppendTarget appends the target in the form that an upstream gets, without the first cut bytes
-// of its path.
+// of its path. What a cut leaves does not begin with two slashes: that could be taken for an authority.
 func (r *Request) AppendTarget(dst []byte, cut int) []byte {
 	if r.Star {
 		return append(dst, star...)
@@ -53,6 +57,9 @@ func (r *Request) AppendTarget(dst []byte, cut int) []byte {
 	rest := r.raw[r.target.from:r.target.to]
 	if !r.emptyPath {
 		rest = rest[cut:]
+	}
+	for cut > 0 && len(rest) > 1 && rest[0] == '/' && rest[1] == '/' {
+		rest = rest[1:]
 	}
 	if len(rest) == 0 || rest[0] != '/' {
 		dst = append(dst, '/')
@@ -115,7 +122,7 @@ func (r *Request) finish() error {
 			}
 			r.hostField = span{f.Value, f.ValueEnd}
 		case Upgrade:
-			upgrade = upgrade || !onlyH2C(value)
+			upgrade = upgrade || asks(value)
 		case Expect:
 			if r.Old() { // RFC 9110 section 10.1.1: it means nothing there
 				continue
@@ -125,10 +132,10 @@ func (r *Request) finish() error {
 			}
 			r.Continue = true
 		case MaxForwards:
-			if !r.Options {
+			if !r.Options && !r.Trace {
 				continue
 			}
-			n, ok := decimal(value)
+			n, ok := clamped(value)
 			if !ok || r.MaxForwards >= 0 {
 				return errMaxForwards
 			}
@@ -149,22 +156,59 @@ func (r *Request) finish() error {
 	return r.framed()
 }
 
-// onlyH2C reports an Upgrade that asks for h2c and nothing else, which may be ignored.
-func onlyH2C(value []byte) bool {
-	for member := range bytes.SplitSeq(value, []byte(",")) {
-		if from, to := unblank(member, 0, len(member)); !foldEqual(member[from:to], "h2c") {
-			return false
+// asks reports whether an Upgrade asks for anything but what may be declined.
+func asks(upgrade []byte) bool {
+	for protocol := range members(upgrade) {
+		if !declinable(protocol) {
+			return true
 		}
 	}
-	return true
+	return false
+}
+
+// declinable reports a protocol that clients offer with any request and do without: newer HTTP, and TLS
+// (RFC 2817).
+func declinable(protocol []byte) bool {
+	name, _, _ := bytes.Cut(protocol, []byte("/"))
+	return len(protocol) == 0 || foldEqual(name, "h2c") || foldEqual(name, "h2") || foldEqual(name, "http") || foldEqual(name, "tls")
+}
+
+// AppendUpgrade appends the Upgrade line of a request that asks for one, without what may be declined: an
+// upstream must not take that up in its place.
+func (r *Request) AppendUpgrade(dst []byte) []byte {
+	before := "Upgrade: "
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if f.Kind != Upgrade {
+			continue
+		}
+		for protocol := range members(r.ValueOf(f)) {
+			if !declinable(protocol) {
+				dst = append(append(dst, before...), protocol...)
+				before = ", "
+			}
+		}
+	}
+	return append(dst, "\r\n"...)
 }
 
 // hops counts ferryman's own entries in a Via value.
-func hops(value []byte) (n int) {
-	for member := range bytes.SplitSeq(value, []byte(",")) {
-		if from, to := unblank(member, 0, len(member)); foldEqual(member[from:to], "1.1 ferryman") {
+func hops(via []byte) (n int) {
+	for entry := range members(via) {
+		if foldEqual(entry, "1.1 ferryman") {
 			n++
 		}
 	}
 	return n
+}
+
+// members are those of a list, without the blanks around them (RFC 9110 section 5.6.1).
+func members(value []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for member := range bytes.SplitSeq(value, []byte(",")) {
+			if from, to := unblank(member, 0, len(member)); !yield(member[from:to]) {
+				return
+			}
+		}
+	}
 }

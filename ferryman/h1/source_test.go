@@ -146,6 +146,18 @@ func everyRead(t testing.TB, f h1.Framing, length int64, wire string) read {
 	return want
 }
 
+// skipEmptyLines drops the empty lines before a head, and returns how many there were.
+func skipEmptyLines(t testing.TB, in *h1.Reader) (lines int) {
+	t.Helper()
+	for {
+		n, half := in.SkipEmptyLines(1 << 20)
+		if lines += n; in.Buffered() > 0 && !half {
+			return lines
+		}
+		require.NoError(t, in.Fill())
+	}
+}
+
 // readHead reads one request head from in.
 func readHead(t testing.TB, in *h1.Reader) *h1.Request {
 	t.Helper()

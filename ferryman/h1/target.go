@@ -2,24 +2,21 @@ package h1
 
 import "bytes"
 
-// startLine reads the request line. RFC 9112 section 2.2: one empty line may precede it.
+// startLine reads the request line. Empty lines before it are the caller's to skip.
 func (r *Request) startLine(b []byte) (done bool, err error) {
-	start := r.pos
 	line, err := r.line(b)
 	switch {
 	case line == nil:
 		// A malformed beginning goes first, so that the answer does not hang on how the bytes are cut.
-		if early := unfinishedStart(b[start:r.scan]); early != nil {
+		if early := unfinishedStart(b[:r.scan]); early != nil {
 			return false, early
 		}
 		return false, err
-	case len(line) > 0:
-		r.begun = true
-		return true, r.requestLine(line, uint32(start))
-	case start > 0:
-		return false, errEmptyLines
+	case len(line) == 0:
+		return false, errEmptyLine
 	}
-	return r.startLine(b)
+	r.begun = true
+	return true, r.requestLine(line)
 }
 
 const (
@@ -68,7 +65,7 @@ func splitStart(line []byte) (method, target, version []byte, err error) {
 	return method, target, version, nil
 }
 
-func (r *Request) requestLine(line []byte, at uint32) error {
+func (r *Request) requestLine(line []byte) error {
 	method, target, version, err := splitStart(line)
 	if err != nil {
 		return err
@@ -83,7 +80,7 @@ func (r *Request) requestLine(line []byte, at uint32) error {
 	if version[7] == '0' {
 		r.old = true
 	}
-	r.method = span{at, at + uint32(len(method))}
+	r.method.to = uint32(len(method))
 	switch string(method) {
 	case "HEAD":
 		r.HeadMethod = true
@@ -91,6 +88,8 @@ func (r *Request) requestLine(line []byte, at uint32) error {
 		r.Connect = true
 	case "OPTIONS":
 		r.Options = true
+	case "TRACE":
+		r.Trace = true
 	case "PRI": // RFC 9113 section 3.4: never a method of HTTP/1.1
 		return errMethod
 	}

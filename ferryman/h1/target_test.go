@@ -47,6 +47,16 @@ func TestTarget_AbsoluteForm(t *testing.T) { // 11
 	require.Equal(t, "/?q", string(r.AppendTarget(nil, len("/api/x"))))
 }
 
+func TestTarget_WhatACutLeavesBeginsWithOneSlash(t *testing.T) { // 203, 311
+	for target, want := range map[string]string{
+		"/a": "/", "/a/": "/", "/a?q": "/?q", "/a/?q": "/?q", "/a//": "/", "/a//?//": "/?//", "/a//evil.example/x": "/evil.example/x",
+		"/a///b//c": "/b//c", "/a/%2f%2fb": "/%2f%2fb", "/a/b": "/b", "http://h/a//b": "/b",
+	} {
+		require.Equal(t, want, string(request(t, get(target)).AppendTarget(nil, len("/a"))), target)
+	}
+	require.Equal(t, "//a//b", string(request(t, get("//a//b")).AppendTarget(nil, 0)), "what is not cut stays as it came")
+}
+
 func TestTarget_AbsoluteFormNeedsAHostFieldAllTheSame(t *testing.T) {
 	refuses(t, 400, "missing Host", "GET http://b/ HTTP/1.1\r\n\r\n")
 	refuses(t, 400, "malformed Host", "GET http://b/ HTTP/1.1\r\nHost: a b\r\n\r\n")

@@ -115,8 +115,10 @@ func (g *GoroutineEngine) Defer(f func()) { f() }
 
 // Post implements Executor.
 func (g *GoroutineEngine) Post(f func()) {
-	if g.ctx.Err() == nil {
-		g.start(nil, f)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx.Err() == nil || g.strands > 0 { // one of them may wait for f
+		g.startLocked(nil, f)
 	}
 }
 
@@ -174,8 +176,12 @@ func (g *GoroutineEngine) forget(c *goConn) {
 // start runs f as a strand. If f does not return normally, c is closed (unless it is nil).
 func (g *GoroutineEngine) start(c *goConn, f func()) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.startLocked(c, f)
+}
+
+func (g *GoroutineEngine) startLocked(c *goConn, f func()) {
 	g.strands++
-	g.mu.Unlock()
 	go g.strand(c, f)
 }
 

@@ -85,8 +85,8 @@ type Executor interface {
 	// Go starts another strand on the same executor. It does not wait for it.
 	Go(f func())
 
-	// Post is Go for any goroutine: f starts on the executor at its next turn. After the engine's
-	// Close it may be dropped.
+	// Post is Go for any goroutine: f starts on the executor at its next turn. Once the engine's Close
+	// has no strand left to wait for, it is dropped.
 	Post(f func())
 
 	// Defer is Go for what is better done once for many: on an event loop f starts when the strands

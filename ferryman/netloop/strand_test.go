@@ -98,6 +98,24 @@ func TestPost_ReachesAnExecutorFromEverywhere(t *testing.T) {
 	})
 }
 
+func TestPost_ReachesTheStrandThatCloseWaitsFor(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
+		s, _ := pair(t, e)
+		waiting, closed := make(chan netloop.Gate, 1), make(chan error, 1)
+		s.ex.Post(func() {
+			over := s.ex.NewGate()
+			waiting <- over
+			over.Wait()
+		})
+		over := receive(t, waiting, "a strand")
+		go func() { closed <- e.Close() }()
+		ended := result(s.ex, func() error { return s.conn.Await() })
+		require.ErrorIs(t, receive(t, ended, "the end of the connection"), net.ErrClosed)
+		s.ex.Post(over.Open)
+		require.NoError(t, receive(t, closed, "Close"))
+	})
+}
+
 func TestNow_IsFresh(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)

@@ -81,17 +81,23 @@ func appendNormal(dst, path []byte) ([]byte, error) {
 		dst = make([]byte, 0, len(path)) // a normal form is no longer than its path
 	}
 	segment := 0 // where the present one begins in dst, which is empty
+	piece := 0   // where what an upstream may take for one begins: behind a slash or backslash, encoded or not
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; c {
 		case '/':
 			if i > 0 && len(dst) == segment {
 				continue
 			}
-			if dots(dst[segment:]) {
+			if dots(dst[piece:]) {
 				return nil, ErrDotSegment
 			}
 			dst = append(dst, '/')
-			segment = len(dst)
+			segment, piece = len(dst), len(dst)
+		case ';': // to many upstreams, where the parameters of a segment begin
+			if dots(dst[piece:]) {
+				return nil, ErrDotSegment
+			}
+			dst = append(dst, ';')
 		case '%':
 			if len(path) < i+3 {
 				return nil, ErrEscape
@@ -103,8 +109,19 @@ func appendNormal(dst, path []byte) ([]byte, error) {
 			if octet == 0 {
 				return nil, ErrNUL
 			}
-			dst = appendEscape(dst, byte(octet))
 			i += 2
+			if unreserved[octet] {
+				dst = append(dst, byte(octet))
+				continue
+			}
+			ends := octet == '/' || octet == '\\'
+			if (ends || octet == ';') && dots(dst[piece:]) {
+				return nil, ErrDotSegment
+			}
+			dst = append(dst, '%', upperHex[octet>>4], upperHex[octet&15])
+			if ends {
+				piece = len(dst)
+			}
 		case '\\':
 			return nil, ErrBackslash
 		case '#':
@@ -113,20 +130,14 @@ func appendNormal(dst, path []byte) ([]byte, error) {
 			dst = append(dst, c)
 		}
 	}
-	if dots(dst[segment:]) {
+	if dots(dst[piece:]) {
 		return nil, ErrDotSegment
 	}
 	return dst, nil
 }
 
-func dots(segment []byte) bool { return string(segment) == "." || string(segment) == ".." }
-
-func appendEscape(dst []byte, c byte) []byte {
-	if unreserved[c] {
-		return append(dst, c)
-	}
-	return append(dst, '%', upperHex[c>>4], upperHex[c&15])
-}
+// dots reports a dot segment, as far as it has come without a parameter.
+func dots(piece []byte) bool { return string(piece) == "." || string(piece) == ".." }
 
 const upperHex = "0123456789ABCDEF"
 

@@ -24,7 +24,11 @@ func TestTable_ResolveRefusesWhatCouldBeReadInAnotherWay(t *testing.T) {
 		{paths: "/api/../x /api/./v1 /x/../api/v1 /api/v1/.. /.. /../api /. /./ /../", err: route.ErrDotSegment},
 		{paths: "/%2e /%2E /.%2e /%2e. /%2E%2e /api/%2e%2e/x /x/%2e/api /api/v1/%2E%2E", err: route.ErrDotSegment},
 		{paths: "/... /.a /..a /a. /a.. /.a/..b/c... /%2e%2e%2e /%2ea /.well-known/x", want: "/"},
-		{paths: "/api/..;/x", want: "/api"}, // RFC 3986 knows no parameters: not a dot segment
+		// 310: whatever ends a segment for some upstream, or begins one
+		{paths: "/api/..;/x /x/.;a=b/c /..; /.; /x/..;;/y /x/..%3b/y /x/.%3B /x/%2e.;y", err: route.ErrDotSegment},
+		{paths: "/x/..%2fadmin /x/..%2F /x/%2e%2e%5cadmin /x/.%5C /x%2f../admin /x%5c..%5cadmin /x%2F%2E /a%2f..", err: route.ErrDotSegment},
+		{paths: "/%2f../x /%5c.; /x/y;z%2f..;z /a;/..%2f /;/..", err: route.ErrDotSegment},
+		{paths: "/..foo /x/..%20y /a;.. /a;../b /a;.;/b /x/;/y /x/;.. /...;x /..a%2f /x%2f.a /x%5c... /a%3b.. /x/.%25 /%252e%252e%252fx", want: "/"},
 
 		{paths: "/api%2Fv1/x /api%2fv1 /a%2fb /api%5cv1 /api%0d%0aX:y /api%20v1 /api%3Fx /api%23x /api%3bx", want: "/"},
 		{paths: "/api/%2F /api/%2fv1 /api/v1%2F", want: "/api"},
