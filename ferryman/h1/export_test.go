@@ -4,11 +4,12 @@ package h1
 func (r *Reader) BufferSize() int { return len(r.buf) }
 
 const (
-	SmallBuffer = smallBuffer
-	LargeBuffer = largeBuffer
-	MaxMethod   = maxMethod
-	MaxOptions  = maxOptions
-	MaxChunkExt = maxChunkExt
+	SmallBuffer  = smallBuffer
+	LargeBuffer  = largeBuffer
+	MiddleBuffer = middleBuffer
+	MaxMethod    = maxMethod
+	MaxOptions   = maxOptions
+	MaxChunkExt  = maxChunkExt
 )
 
 // TrailerRoom is what b keeps for trailer sections.

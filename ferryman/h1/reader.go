@@ -13,17 +13,31 @@ type Source interface {
 	Await() error
 }
 
-// Buffers come in two sizes: one for the heads that one meets, one for the largest that is allowed
-// (and one byte more, to see that a head is too large).
+// Buffers come in three sizes: one for the heads that one meets, one for the largest that is allowed (and
+// some bytes more, to see that a head is too large), and one between, so that no buffer is many times as
+// large as what has come.
 const (
-	smallBuffer = 4 << 10
-	largeBuffer = MaxHead + 1024
+	smallBuffer  = 4 << 10
+	middleBuffer = 16 << 10
+	largeBuffer  = MaxHead + 1024
 )
 
 var (
-	small = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
-	large = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
+	small  = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
+	middle = sync.Pool{New: func() any { return new([middleBuffer]byte) }}
+	large  = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 )
+
+// borrow returns a buffer for n bytes.
+func borrow(n int) []byte {
+	switch {
+	case n <= smallBuffer:
+		return small.Get().(*[smallBuffer]byte)[:]
+	case n <= middleBuffer:
+		return middle.Get().(*[middleBuffer]byte)[:]
+	}
+	return large.Get().(*[largeBuffer]byte)[:]
+}
 
 // Reader reads heads and bodies from a Source. It holds a buffer only while there are bytes in it.
 type Reader struct {
@@ -72,6 +86,8 @@ func (r *Reader) Release() {
 	switch len(r.buf) {
 	case smallBuffer:
 		small.Put((*[smallBuffer]byte)(r.buf))
+	case middleBuffer:
+		middle.Put((*[middleBuffer]byte)(r.buf))
 	case largeBuffer:
 		large.Put((*[largeBuffer]byte)(r.buf))
 	}
@@ -92,7 +108,7 @@ func (r *Reader) Fill() error {
 		if err := r.src.Await(); err != nil {
 			return err
 		}
-		r.buf = small.Get().(*[smallBuffer]byte)[:]
+		r.buf = borrow(smallBuffer)
 	}
 	if r.w == len(r.buf) {
 		r.makeRoom()
@@ -109,14 +125,14 @@ func (r *Reader) Fill() error {
 	return err
 }
 
-// makeRoom moves the bytes to the buffer's start or into the large one.
+// makeRoom moves the bytes to the buffer's start or into a larger one.
 func (r *Reader) makeRoom() {
 	held := r.buf[r.r:r.w]
 	if r.r > 0 || len(r.buf) == largeBuffer {
 		r.r, r.w = 0, copy(r.buf, held)
 		return
 	}
-	next := large.Get().(*[largeBuffer]byte)[:]
+	next := borrow(len(r.buf) + 1)
 	n := copy(next, held)
 	r.Release()
 	r.buf, r.w = next, n
@@ -128,11 +144,7 @@ func (r *Reader) unread(b []byte) {
 		return
 	}
 	r.Release()
-	if len(b) <= smallBuffer {
-		r.buf = small.Get().(*[smallBuffer]byte)[:]
-	} else {
-		r.buf = large.Get().(*[largeBuffer]byte)[:]
-	}
+	r.buf = borrow(len(b))
 	r.w = copy(r.buf, b)
 }
 

@@ -70,7 +70,7 @@ type stuck struct{}
 func (stuck) Await() error             { return nil }
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-func TestReader_GrowsOnceAndKeepsWhatItHolds(t *testing.T) {
+func TestReader_GrowsWithWhatItHolds(t *testing.T) {
 	text := strings.Repeat("0123456789abcdef", h1.LargeBuffer/16+1)
 	src := scripted([]string{text})
 	in := h1.NewReader(src)
@@ -79,6 +79,8 @@ func TestReader_GrowsOnceAndKeepsWhatItHolds(t *testing.T) {
 		require.Equal(t, text[:in.Buffered()], string(in.Peek()))
 		if in.Buffered() <= h1.SmallBuffer {
 			require.Equal(t, h1.SmallBuffer, in.BufferSize())
+		} else if in.Buffered() <= h1.MiddleBuffer {
+			require.Equal(t, h1.MiddleBuffer, in.BufferSize())
 		} else {
 			require.Equal(t, h1.LargeBuffer, in.BufferSize())
 		}
@@ -99,7 +101,7 @@ func TestReader_MovesToTheFrontBeforeItGrows(t *testing.T) {
 		require.NoError(t, in.Fill())
 	}
 	require.Equal(t, (text + text + "end")[1000:1000+in.Buffered()], string(in.Peek()))
-	require.Equal(t, h1.LargeBuffer, in.BufferSize())
+	require.Equal(t, h1.MiddleBuffer, in.BufferSize())
 	require.Equal(t, 2*h1.SmallBuffer-1000+len("end"), in.Buffered())
 }
 
