@@ -148,7 +148,8 @@ func (r *Reader) unread(b []byte) {
 	r.w = copy(r.buf, b)
 }
 
-// Request parses a request head from what is buffered. done is false where Fill is needed first.
+// Request parses a request head from what is buffered; SkipEmptyLines takes off what may come before it.
+// done is false where Fill is needed first.
 // req refers to the buffer: it is valid until the next Fill, Release, Trim or body read.
 func (r *Reader) Request(req *Request) (done bool, err error) {
 	n, err := req.Parse(r.Peek())
