@@ -56,11 +56,12 @@ func TestPackages_HaveExactlyOneDoc(t *testing.T) {
 
 // What each package of the proxy may import of the proxy, beside the standard library, and of others.
 var imports = map[string]struct{ own, others string }{
-	"":                {"breaker config h1 health internal/limits metrics netloop route upstream", "golang.org/x/net/http2"},
+	"":                {"breaker config h1 h2 health internal/limits metrics netloop route upstream", "golang.org/x/net/http2"},
 	"breaker":         {"", ""},
 	"route":           {"", ""},
 	"health":          {"", ""},
 	"h1":              {"", ""},
+	"h2":              {"h1", "golang.org/x/net/http2 golang.org/x/net/http/httpguts"},
 	"internal/limits": {"", ""},
 	"netloop":         {"", "golang.org/x/sys/unix"},
 	"upstream":        {"breaker h1 netloop", ""},
