@@ -9,10 +9,14 @@ import (
 )
 
 const (
-	// collectTick is the time between two looks at the heap.
+	// collectTick is the time between two looks at the heap, and collectSoon the same where there was
+	// something to collect: ten seconds after a flood its memory is the system's again.
 	collectTick = 5 * time.Second
+	collectSoon = time.Second
 	// collectGrowth is by how many bytes the heap must have grown to be worth a collection.
 	collectGrowth = 256 << 10
+	// collectFree is how many bytes may be free and not the system's again: more than steady load leaves.
+	collectFree = 16 << 20
 	// collectTwice is how many collections a pool needs to let go of what nobody uses (sync.Pool).
 	collectTwice = 2
 )
@@ -24,15 +28,12 @@ type collector struct {
 	due    int    // collections to come
 }
 
-// look takes the bytes that objects take, those that the last collection found alive, and the number of
-// collections. It reports whether one should run.
-func (c *collector) look(objects, live, cycles uint64) bool {
-	busy := cycles != c.cycles
+// look takes the bytes that objects take, those that the last collection found alive, those that are free but
+// held, and the number of collections. It reports whether one should run.
+func (c *collector) look(objects, live, free, cycles uint64) bool {
+	busy := cycles != c.cycles // the runtime does it
 	c.cycles = cycles
-	switch {
-	case busy: // the runtime does it
-		c.due = 0
-	case objects > live+max(live/8, collectGrowth):
+	if c.due == 0 && (!busy && objects > live+max(live/8, collectGrowth) || free > collectFree) {
 		c.due = collectTwice
 	}
 	if c.due == 0 {
@@ -45,10 +46,11 @@ func (c *collector) look(objects, live, cycles uint64) bool {
 
 // collect looks at the heap until ctx ends.
 func collect(ctx context.Context) {
-	t := time.NewTicker(collectTick)
+	t := time.NewTimer(collectTick)
 	defer t.Stop()
 	heap := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
 	}
 	var c collector
 	for {
@@ -58,12 +60,15 @@ func collect(ctx context.Context) {
 		case <-t.C:
 		}
 		metrics.Read(heap)
+		next := collectTick
 		switch {
-		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64()):
+		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64(), heap[3].Value.Uint64()):
 		case c.due > 0:
 			runtime.GC()
+			next = collectSoon
 		default:
 			debug.FreeOSMemory() // the same, and what is free now is the system's
 		}
+		t.Reset(next)
 	}
 }
