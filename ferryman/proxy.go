@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/Bunty9/ferryman/ferryman/certificate"
 	"github.com/Bunty9/ferryman/ferryman/config"
 	"github.com/Bunty9/ferryman/ferryman/internal/limits"
 	"github.com/Bunty9/ferryman/ferryman/logqueue"
@@ -39,13 +40,15 @@ type Options struct {
 // Proxy is a reverse proxy. New makes it; it serves any number of listeners until Shutdown or
 // Close. All methods are safe for concurrent use.
 type Proxy struct {
-	log       *slog.Logger
-	endLog    func(limit time.Duration) // passes on what is queued
-	failures  logqueue.Repeats[failureKind, failureSeen]
-	metrics   *metrics.Set
-	version   string
-	headLimit time.Duration // see internal/limits
-	handshake time.Duration
+	log      *slog.Logger
+	endLog   func(limit time.Duration) // passes on what is queued
+	failures logqueue.Repeats[failureKind, failureSeen]
+	// certificates are those of ServeTLS.
+	certificates certificate.Set
+	metrics      *metrics.Set
+	version      string
+	headLimit    time.Duration // see internal/limits
+	handshake    time.Duration
 
 	snapshot   atomic.Pointer[snapshot]
 	goroutines *netloop.GoroutineEngine
@@ -77,6 +80,7 @@ func New(c config.Config, o Options) (*Proxy, error) {
 	}
 	p.metrics = metrics.New(p.version, o.Commit, runtime.Version())
 	p.metrics.Connections(p.clients.count)
+	p.metrics.CertificateExpiries(p.certificates.Expiries)
 	if o.Registerer != nil {
 		if err := p.metrics.Register(o.Registerer); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
@@ -243,6 +247,7 @@ func (p *Proxy) prune() {
 				u.Prune(now.Add(-idleUpstream))
 			}
 			p.logRepeats(now)
+			p.logExpiries(now)
 		}
 	}
 }
