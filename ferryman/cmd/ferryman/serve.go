@@ -203,7 +203,7 @@ func (s *service) run(ctx context.Context) error {
 		case <-ctx.Done():
 			line := []any{"limit", drainLimit}
 			if by := (signalled{}); errors.As(context.Cause(ctx), &by) {
-				line = append(line, "signal", by.String())
+				line = append([]any{"signal", by.String()}, line...)
 			}
 			s.log.Info("draining", line...)
 			return s.drain()
