@@ -1,14 +1,11 @@
 package ferryman
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
 // exchangeH1 is an exchange with the request head that an HTTP/1.1 client needs beside it.
@@ -49,22 +46,6 @@ func (p *Proxy) countReply(r *routeState, f *fault) {
 		return
 	}
 	r.metrics.Answered(f.status)
-}
-
-// logCircuit tells of a change of state, which is rare enough for a line each. err may be nil.
-func (p *Proxy) logCircuit(u *upstream.Upstream, cause string, err error) {
-	line := []any{"upstream", u.Addr(), "to", u.Breaker().State().String(), "cause", cause}
-	if err != nil {
-		line = append(line, "error", err)
-	}
-	p.log.Info("circuit changed", line...)
-}
-
-// logFailure tells of a request that an upstream failed: at debug, for there may be many.
-func (p *Proxy) logFailure(u *upstream.Upstream, f *fault, err error) {
-	if p.log.Enabled(context.Background(), slog.LevelDebug) {
-		p.log.Debug("request failed", "upstream", u.Addr(), "status", f.status, "cause", f.cause, "error", err)
-	}
 }
 
 // dateText is a Date field's value and the second that it holds for.

@@ -3,12 +3,13 @@ package ferryman
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Shutdown stops accepting, lets what is in flight end and closes what is idle: HTTP/1.1 clients
 // are told "Connection: close", HTTP/2 ones a GOAWAY in two steps. When ctx ends first, the rest
 // is cut, and the error says how many connections that were. Readiness ends at once, the metrics
-// handler goes on.
+// handler goes on. What was logged has reached the logger then, unless it takes more than a second.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	if !p.stopAccepting() {
 		return nil
@@ -59,4 +60,6 @@ func (p *Proxy) finish() {
 	close(p.stop)
 	p.snapshot.Load().leave(nil)
 	p.closeEngines()
+	p.logRepeats(time.Now().Add(failureWindow))
+	p.endLog(logPatience)
 }

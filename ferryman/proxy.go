@@ -14,15 +14,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/Bunty9/ferryman/ferryman/certificate"
 	"github.com/Bunty9/ferryman/ferryman/config"
 	"github.com/Bunty9/ferryman/ferryman/internal/limits"
+	"github.com/Bunty9/ferryman/ferryman/logqueue"
 	"github.com/Bunty9/ferryman/ferryman/metrics"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // Options are what a Proxy takes from the program around it. The zero value is usable.
 type Options struct {
-	// Logger gets what the proxy has to say; nil: nothing is logged.
+	// Logger gets what the proxy has to say; nil: nothing is logged. It is called from a goroutine of its own,
+	// so that it may block: lines that do not fit its queue are dropped and counted. See logqueue.Unblocked.
 	Logger *slog.Logger
 	// Registerer additionally gets the proxy's metrics; MetricsHandler shows them in any case.
 	Registerer prometheus.Registerer
@@ -37,11 +40,15 @@ type Options struct {
 // Proxy is a reverse proxy. New makes it; it serves any number of listeners until Shutdown or
 // Close. All methods are safe for concurrent use.
 type Proxy struct {
-	log       *slog.Logger
-	metrics   *metrics.Set
-	version   string
-	headLimit time.Duration // see internal/limits
-	handshake time.Duration
+	log      *slog.Logger
+	endLog   func(limit time.Duration) // passes on what is queued
+	failures logqueue.Repeats[failureKind, failureSeen]
+	// certificates are those of ServeTLS.
+	certificates certificate.Set
+	metrics      *metrics.Set
+	version      string
+	headLimit    time.Duration // see internal/limits
+	handshake    time.Duration
 
 	unread      atomic.Int64 // bytes of HTTP/2 requests' bodies that wait for upstreams
 	unreadLimit int64
@@ -69,16 +76,14 @@ func New(c config.Config, o Options) (*Proxy, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Proxy{log: o.Logger, version: o.Version, headLimit: limits.Head, handshake: limits.Handshake, unreadLimit: limits.Unread,
+	p := &Proxy{version: o.Version, headLimit: limits.Head, handshake: limits.Handshake, unreadLimit: limits.Unread,
 		listeners: make(map[net.Listener]struct{}), stop: make(chan struct{})}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
 	if p.version == "" {
 		p.version = "dev"
 	}
 	p.metrics = metrics.New(p.version, o.Commit, runtime.Version())
 	p.metrics.Connections(p.clients.count)
+	p.metrics.CertificateExpiries(p.certificates.Expiries)
 	if o.Registerer != nil {
 		if err := p.metrics.Register(o.Registerer); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
@@ -92,6 +97,7 @@ func New(c config.Config, o Options) (*Proxy, error) {
 		p.closeEngines()
 		return nil, err
 	}
+	p.startLog(o.Logger)
 	p.exchanges.New = func() any { return new(exchangeH1) }
 	p.snapshot.Store(s)
 	s.enter(nil)
@@ -230,7 +236,8 @@ func (p *Proxy) MetricsHandler() http.Handler {
 // idleUpstream is how long a connection to an upstream waits for its next request.
 const idleUpstream = time.Minute
 
-// prune closes idle connections to upstreams that nobody needs or that the upstream has closed.
+// prune closes idle connections to upstreams that nobody needs or that the upstream has closed, and tells
+// what is due.
 func (p *Proxy) prune() {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -242,6 +249,8 @@ func (p *Proxy) prune() {
 			for _, u := range p.snapshot.Load().upstreams {
 				u.Prune(now.Add(-idleUpstream))
 			}
+			p.logRepeats(now)
+			p.logExpiries(now)
 		}
 	}
 }

@@ -73,6 +73,7 @@ func (e *exchange) stream() error {
 			return err
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
+			e.trouble = err
 			return err
 		}
 	}
@@ -89,6 +90,8 @@ func (e *exchange) abandon() {
 	_ = e.client.flush() // what came before the trouble
 	if e.client.gone() {
 		e.route.metrics.ClientAborted()
+	} else if e.trouble != nil {
+		e.p.logFailure(e.route.up, &fault{status: e.resp.Status, cause: "response cut short"}, e.trouble)
 	}
 	e.endUpload()
 	e.drop()

@@ -31,7 +31,7 @@ func writePair(t testing.TB, certFile, keyFile, name string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour)}
+		DNSNames: []string{name}, NotAfter: time.Now().Add(1000 * time.Hour)}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
 	der, err := x509.MarshalECPrivateKey(key)

@@ -43,7 +43,7 @@ func TestLoad_SaysWhatToDo(t *testing.T) {
 
 func TestLoad_TakesTheLargestAllowedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	write(t, path, body(7)+strings.Repeat("#\n", (maxSize-len(body(7)))/2))
+	write(t, path, body(7)+strings.Repeat("#\n", (maxMiB<<20-len(body(7)))/2))
 	c, err := Load(path)
 	require.NoError(t, err)
 	require.Equal(t, 7, c.FailureThreshold)

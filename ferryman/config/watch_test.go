@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/Bunty9/ferryman/ferryman/internal/filewatch"
 )
 
 // inTime is how soon a change must be seen.
@@ -243,7 +245,7 @@ func TestWatch_ReportsWhatIsWrongOnceAndRecovers(t *testing.T) {
 		s.do()
 		r.nextError(s.want)
 		_ = os.Chtimes(r.path, time.Time{}, time.Now()) // a touch is no change
-		pass(look + settle)
+		pass(filewatch.Look + filewatch.Settle)
 		require.Empty(t, r.seen, s.name)
 		remove()
 		write(t, r.path, body(i+2))
@@ -269,7 +271,7 @@ func TestWatch_TouchAndRewriteOfTheSameAreNoChange(t *testing.T) {
 	for range 5 {
 		require.NoError(t, os.Chtimes(r.path, time.Now(), time.Now()))
 		write(t, r.path, body(1))
-		pass(look + settle)
+		pass(filewatch.Look + filewatch.Settle)
 	}
 	require.Empty(t, r.seen)
 }
@@ -286,12 +288,12 @@ func TestWatch_PokeReportsAtOnceAndUnchanged(t *testing.T) {
 		began := time.Now()
 		r.poke <- struct{}{}
 		r.next(n)
-		require.Less(t, time.Since(began), settle, "poked, yet it waited")
+		require.Less(t, time.Since(began), filewatch.Settle, "poked, yet it waited")
 	}
 	write(t, r.path, "x")
 	r.poke <- struct{}{}
 	r.nextError("not valid TOML")
-	pass(look + settle)
+	pass(filewatch.Look + filewatch.Settle)
 	require.Empty(t, r.seen, "reported twice")
 	close(r.poke)
 	write(t, r.path, body(9))
@@ -320,7 +322,7 @@ func TestWatch_StormIsBoundedAndItsLastWriteWins(t *testing.T) {
 				}
 				return last.threshold == 3
 			}, inTime, 5*time.Millisecond)
-			pass(look + settle)
+			pass(filewatch.Look + filewatch.Settle)
 			require.Empty(t, r.seen)
 			require.LessOrEqual(t, reports, 6)
 		})

@@ -274,7 +274,7 @@ func TestCircuitLog_NamesTheLastFailure(t *testing.T) {
 			require.GreaterOrEqual(t, c.do(t, request{m: "POST"}).status, 502)
 			c.close()
 			require.Equal(t, 1, r.state(r.U[1]))
-			require.Equal(t, 1, r.log.count("circuit changed", "upstream="+r.U[1].addr, "to=open", want), r.log.text())
+			eventually(t, func() bool { return r.log.count("circuit changed", "upstream="+r.U[1].addr, "to=open", want) == 1 }, "%s", want)
 		}
 	})
 }

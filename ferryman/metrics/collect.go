@@ -17,6 +17,8 @@ var (
 	connectionsDesc = desc("connections", "Client connections.", "state")
 	reloadsDesc     = desc("config_reloads_total", "Reloads of the configuration.", "result")
 	loadedDesc      = desc("config_last_reload_success_timestamp_seconds", "When the configuration in use was loaded.")
+	linesLostDesc   = desc("log_lines_lost_total", "Log lines that were dropped because nobody was ready to take them.", "log")
+	expiryDesc      = desc("certificate_expiry_timestamp_seconds", "When a certificate expires.", "name")
 	buildDesc       = desc("build_info", "What is running; the value is 1.", "version", "commit", "goversion")
 )
 
@@ -28,7 +30,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s *Set) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		requestsDesc, abortsDesc, aliveDesc, circuitDesc, transitionsDesc, poolDesc, connectionsDesc, reloadsDesc,
-		loadedDesc, buildDesc,
+		loadedDesc, linesLostDesc, expiryDesc, buildDesc,
 	} {
 		ch <- d
 	}
@@ -45,6 +47,12 @@ func (s *Set) Collect(ch chan<- prometheus.Metric) {
 	active, idle := (*s.connections.Load())()
 	gauge(ch, connectionsDesc, float64(active), "active")
 	gauge(ch, connectionsDesc, float64(idle), "idle")
+	for name, n := range (*s.linesLost.Load())() {
+		counter(ch, linesLostDesc, n, name)
+	}
+	for name, at := range (*s.expiries.Load())() {
+		gauge(ch, expiryDesc, float64(at.Unix()), name)
+	}
 	now := s.shown.Load()
 	for _, r := range now.routes {
 		r.collect(ch)

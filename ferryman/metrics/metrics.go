@@ -39,6 +39,7 @@ type Upstream interface {
 // called from any goroutine.
 type Set struct {
 	registry *prometheus.Registry
+	page     http.Handler
 	unrouted *Route
 	duration *prometheus.HistogramVec
 	build    prometheus.Metric
@@ -46,6 +47,8 @@ type Set struct {
 	succeeded, failed atomic.Uint64 // reloads
 	loaded            atomic.Int64  // when the configuration in use was, in Unix milliseconds
 	connections       atomic.Pointer[func() (active, idle int)]
+	linesLost         atomic.Pointer[func() map[string]uint64]
+	expiries          atomic.Pointer[func() map[string]time.Time]
 	shown             atomic.Pointer[shown]
 	syncing           sync.Mutex // one Sync at a time
 }
@@ -68,7 +71,10 @@ func New(version, commit, goversion string) *Set {
 	s.build = prometheus.MustNewConstMetric(buildDesc, prometheus.GaugeValue, 1, version, commit, goversion)
 	s.loaded.Store(time.Now().UnixMilli())
 	s.Connections(func() (active, idle int) { return 0, 0 })
+	s.LinesLost(func() map[string]uint64 { return nil })
+	s.CertificateExpiries(func() map[string]time.Time { return nil })
 	s.shown.Store(&shown{routes: []*Route{s.unrouted}})
+	s.page = promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
 	s.registry.MustRegister(s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }
@@ -76,11 +82,34 @@ func New(version, commit, goversion string) *Set {
 // Register exposes the same metrics through r as well, but for those of the Go runtime and the process.
 func (s *Set) Register(r prometheus.Registerer) error { return r.Register(s) }
 
-// Handler serves the page that Prometheus scrapes.
-func (s *Set) Handler() http.Handler { return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}) }
+// A page of many routes takes some MiB while it is made and sent, so few are at a time, and none for long.
+const (
+	maxScrapes = 3
+	scrapeTime = 10 * time.Second
+)
+
+// Handler serves the page that Prometheus scrapes, to a few at a time: the rest get 503. Whoever does not
+// read it in time is cut off.
+func (s *Set) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := http.NewResponseController(w)
+		_ = conn.SetWriteDeadline(time.Now().Add(scrapeTime)) // not every writer has one
+		s.page.ServeHTTP(w, r)
+		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && server.WriteTimeout == 0 {
+			_ = conn.Flush()
+			_ = conn.SetWriteDeadline(time.Time{}) // as the next request's handler expects it
+		}
+	})
+}
 
 // Connections sets where the numbers of client connections are read at scrape. Before, they are 0.
 func (s *Set) Connections(f func() (active, idle int)) { s.connections.Store(&f) }
+
+// LinesLost sets where the numbers of lost log lines are read at scrape, by the name of the log.
+func (s *Set) LinesLost(f func() map[string]uint64) { s.linesLost.Store(&f) }
+
+// CertificateExpiries sets where the times are read at scrape when certificates expire, by name.
+func (s *Set) CertificateExpiries(f func() map[string]time.Time) { s.expiries.Store(&f) }
 
 // Sync says which routes and upstreams there are now, each once, and returns the handles of the routes in
 // the same order. Those that were there before go on counting. The series of those that are gone disappear;

@@ -70,6 +70,8 @@ func TestSet_PageIsThis(t *testing.T) {
 		&upstream{addr: "b:80", state: 2, transitions: [3]uint64{1, 7, 6}},
 	})
 	s.Connections(func() (active, idle int) { return 5, 6 })
+	s.LinesLost(func() map[string]uint64 { return map[string]uint64{"main": 7, "access": 8} })
+	s.CertificateExpiries(func() map[string]time.Time { return map[string]time.Time{"tls/cert.pem": time.Unix(1_800_000_000, 0)} })
 	s.Reloaded(true, time.UnixMilli(1_700_000_000_250))
 	s.Reloaded(false, time.Unix(1_800_000_000, 0))
 	s.Reloaded(false, time.Unix(1_800_000_001, 0))
@@ -86,6 +88,7 @@ func TestSet_PageIsThis(t *testing.T) {
 	}
 	require.Equal(t, strings.TrimSpace(`
 ferryman_build_info{commit="abc123",goversion="go1.26",version="1.2.3"} 1
+ferryman_certificate_expiry_timestamp_seconds{name="tls/cert.pem"} 1.8e+09
 ferryman_circuit_state{upstream="a:80"} 0
 ferryman_circuit_state{upstream="b:80"} 2
 ferryman_circuit_transitions_total{to="closed",upstream="a:80"} 0
@@ -102,6 +105,8 @@ ferryman_config_reloads_total{result="failure"} 2
 ferryman_config_reloads_total{result="success"} 1
 ferryman_connections{state="active"} 5
 ferryman_connections{state="idle"} 6
+ferryman_log_lines_lost_total{log="access"} 8
+ferryman_log_lines_lost_total{log="main"} 7
 ferryman_request_duration_seconds_bucket{route="/",upstream="a:80",le="0.00025"} 1
 ferryman_request_duration_seconds_bucket{route="/",upstream="a:80",le="0.0005"} 1
 ferryman_request_duration_seconds_bucket{route="/",upstream="a:80",le="0.001"} 1

@@ -56,19 +56,22 @@ func TestPackages_HaveExactlyOneDoc(t *testing.T) {
 
 // What each package of the proxy may import of the proxy, beside the standard library, and of others.
 var imports = map[string]struct{ own, others string }{
-	"":                {"breaker config h1 h2 health internal/limits metrics netloop route upstream", "golang.org/x/net/http2"},
-	"breaker":         {"", ""},
-	"route":           {"", ""},
-	"health":          {"", ""},
-	"h1":              {"", ""},
-	"h2":              {"h1", "golang.org/x/net/http2 golang.org/x/net/http/httpguts"},
-	"internal/limits": {"", ""},
-	"netloop":         {"", "golang.org/x/sys/unix"},
-	"upstream":        {"breaker h1 netloop", ""},
-	"config":          {"", "github.com/fsnotify/fsnotify github.com/pelletier/go-toml/v2"},
-	"metrics":         {"", "github.com/prometheus/client_golang"},
-	"cmd/ferryman":    {". config", ""},
-	"conformance":     {"", ""}, // its tests use the proxy; they are not asked here
+	"":                   {"breaker certificate config h1 h2 health internal/limits logqueue metrics netloop route upstream", "golang.org/x/net/http2"},
+	"breaker":            {"", ""},
+	"route":              {"", ""},
+	"health":             {"", ""},
+	"h1":                 {"", ""},
+	"h2":                 {"h1", "golang.org/x/net/http2 golang.org/x/net/http/httpguts"},
+	"internal/limits":    {"", ""},
+	"logqueue":           {"", ""},
+	"netloop":            {"", "golang.org/x/sys/unix"},
+	"upstream":           {"breaker h1 netloop", ""},
+	"internal/filewatch": {"", "github.com/fsnotify/fsnotify"},
+	"config":             {"internal/filewatch", "github.com/pelletier/go-toml/v2"},
+	"certificate":        {"internal/filewatch", ""},
+	"metrics":            {"", "github.com/prometheus/client_golang"},
+	"cmd/ferryman":       {". config logqueue", ""},
+	"conformance":        {"", ""}, // its tests use the proxy; they are not asked here
 }
 
 // Options of the library name a registerer, the one type of the Prometheus client outside of metrics.

@@ -35,12 +35,7 @@ func (p *program) healthcheck(ctx context.Context) error {
 	url := "http://" + reachable(p.get("metrics-bind")) + "/healthz"
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	// A transport of its own, because the default one obeys HTTP_PROXY.
-	resp, err := (&http.Transport{}).RoundTrip(req)
+	resp, err := ask(ctx, url)
 	if err != nil {
 		return fmt.Errorf("%s does not answer (%w): start ferryman, or pass the --metrics-bind that it has", url, err)
 	}

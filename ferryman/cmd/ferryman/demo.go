@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +24,9 @@ type demo struct {
 // demo runs the proxy over upstreams in this process.
 func (p *program) demo(ctx context.Context) error {
 	s := p.newService()
-	defer signal.Stop(s.signals)
+	ctx, stop := s.listenToSignals(ctx)
+	defer stop()
+	defer s.close()
 	c := config.Default()
 	c.HealthInterval, c.HealthTimeout = 2*time.Second, time.Second // pleasant to watch
 	d := &demo{}
@@ -39,14 +40,12 @@ func (p *program) demo(ctx context.Context) error {
 		c.Routes = append(c.Routes, config.Route{Prefix: "/svc-" + name, Upstream: u.addr})
 	}
 	var err error
-	if s.front, err = p.listenDemo("bind"); err != nil {
+	if s.front, err = p.listenDemo(ctx, "bind"); err != nil {
 		return err
 	}
-	defer s.front.Close()
-	if s.metrics, err = p.listenDemo("metrics-bind"); err != nil {
+	if s.metrics, err = p.listenDemo(ctx, "metrics-bind"); err != nil {
 		return err
 	}
-	defer s.metrics.Close()
 	if s.proxy, err = p.newProxy(c, s.log); err != nil {
 		return err
 	}
@@ -57,19 +56,19 @@ func (p *program) demo(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go d.prompt(p.stdin, p.stdout, cancel) // nobody waits: a read from a terminal cannot be ended
-	return s.run(ctx, cancel)
+	return s.run(ctx)
 }
 
 // listenDemo takes any free port where nobody asked for a certain one and the usual one is busy.
-func (p *program) listenDemo(flag string) (net.Listener, error) {
+func (p *program) listenDemo(ctx context.Context, flag string) (net.Listener, error) {
 	if s := p.find(flag); s.given {
-		return listen(flag, s.value)
+		return listen(ctx, flag, s.value)
 	}
 	addr := strings.Replace(p.get(flag), "0.0.0.0", "127.0.0.1", 1)
-	l, err := listen(flag, addr)
+	l, err := listen(ctx, flag, addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		fmt.Fprintf(p.stdout, "%s is in use, so this demo takes another port (--%s asks for one)\n", addr, flag)
-		return listen(flag, "127.0.0.1:0")
+		return listen(ctx, flag, "127.0.0.1:0")
 	}
 	return l, err
 }

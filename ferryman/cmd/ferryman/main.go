@@ -42,6 +42,8 @@ type program struct {
 	env            func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	lost           func() uint64 // lines of both that nobody was ready to read
+	flush          func()        // ends both
 	settings
 }
 
@@ -54,6 +56,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err != nil:
 		fmt.Fprintf(p.stderr, "ferryman: %v; ferryman -h lists what there is\n", err)
 		return 2
+	}
+	if command == "run" || command == "demo" {
+		p.unblock()
+		defer p.flush()
 	}
 	switch command {
 	case "check":
@@ -68,7 +74,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	default:
 		err = p.serve(ctx)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, context.Canceled) { // else it was told to end while it started
 		p.complain(err)
 		return 1
 	}

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"reflect"
 	"sync"
 	"syscall"
@@ -24,54 +22,96 @@ const drainLimit = 25 * time.Second
 // service is a proxy with its listeners and what runs beside it.
 type service struct {
 	log            *slog.Logger
-	signals        chan os.Signal
+	flush          func()
+	reloads        bool          // SIGHUP reloads; otherwise it is the end, as for any program
+	hangup         chan struct{} // SIGHUP came
 	proxy          *ferryman.Proxy
 	cert           *ferryman.Certificate // nil: plaintext
 	front, metrics net.Listener
+	takeMetrics    func(context.Context) net.Listener // where metrics is nil: waits for it
+	metricsAddr    string
 	admin          http.Handler
 	failed         chan error
-	pokes          []chan struct{} // SIGHUP goes to each
+	pokes          []chan struct{} // a reload goes to each
 	beside         sync.WaitGroup
 }
 
-// serve is the command run. Everything is validated and bound before anything is served.
+// serve is the command run.
 func (p *program) serve(ctx context.Context) error {
 	s := p.newService()
-	defer signal.Stop(s.signals)
+	s.reloads = true
+	ctx, stop := s.listenToSignals(ctx)
+	defer stop()
+	defer s.close()
+	if err := p.prepare(ctx, s); err != nil {
+		return err
+	}
+	go collect(ctx)
+	return s.run(ctx)
+}
+
+// prepare validates and binds everything before anything is served.
+func (p *program) prepare(ctx context.Context, s *service) error {
 	file := p.get("config")
-	c, err := config.Load(file)
+	c, err := await(ctx, func() (config.Config, error) { return config.Load(file) })
 	if err != nil {
 		return err
 	}
 	if p.get("tls-cert") != "" {
-		if s.cert, err = ferryman.LoadCertificate(p.get("tls-cert"), p.get("tls-key")); err != nil {
+		s.cert, err = await(ctx, func() (*ferryman.Certificate, error) {
+			return ferryman.LoadCertificate(p.get("tls-cert"), p.get("tls-key"))
+		})
+		if err != nil {
 			return fmt.Errorf("%w (see --tls-cert and --tls-key)", err)
 		}
 	}
-	if s.front, err = listen("bind", p.get("bind")); err != nil {
+	if s.front, err = p.bind(ctx, "bind", true); err != nil {
 		return err
 	}
-	defer s.front.Close()
-	if s.metrics, err = listen("metrics-bind", p.get("metrics-bind")); err != nil {
+	s.metrics, err = p.bind(ctx, "metrics-bind", false)
+	switch {
+	case errors.Is(err, errDraining):
+		s.takeMetrics, s.metricsAddr = p.takeMetrics, p.get("metrics-bind")
+	case err != nil:
 		return err
 	}
-	defer s.metrics.Close()
 	if s.proxy, err = p.newProxy(c, s.log); err != nil {
 		return err
 	}
 	s.admin = s.proxy.MetricsHandler()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	s.watchConfig(ctx, file, c)
 	s.watchCertificate(ctx)
-	go collect(ctx)
-	return s.run(ctx, cancel)
+	return nil
+}
+
+// await runs what reads files, which a file system may hold for ever, and waits for it until ctx ends.
+func await[T any](ctx context.Context, load func() (T, error)) (loaded T, err error) {
+	done := make(chan struct{})
+	var late T
+	var lateErr error
+	go func() {
+		defer close(done)
+		late, lateErr = load()
+	}()
+	select {
+	case <-done:
+		return late, lateErr
+	case <-ctx.Done():
+		return loaded, ctx.Err()
+	}
 }
 
 func (p *program) newService() *service {
-	s := &service{log: p.logger(), signals: make(chan os.Signal, 4), failed: make(chan error, 2)}
-	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return s
+	return &service{log: p.logger(), flush: p.flush, hangup: make(chan struct{}, 1), failed: make(chan error, 2)}
+}
+
+// close frees the addresses.
+func (s *service) close() {
+	for _, l := range []net.Listener{s.front, s.metrics} {
+		if l != nil {
+			l.Close()
+		}
+	}
 }
 
 func (p *program) newProxy(c config.Config, log *slog.Logger) (*ferryman.Proxy, error) {
@@ -82,10 +122,10 @@ func (p *program) newProxy(c config.Config, log *slog.Logger) (*ferryman.Proxy, 
 
 // listen turns off MPTCP, which Go asks for by default and which has its price on each accept
 // and each send.
-func listen(flag, addr string) (net.Listener, error) {
+func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false)
-	l, err := lc.Listen(context.Background(), "tcp", addr)
+	l, err := lc.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s: %w: stop the other program or pass --%s", addr, syscall.EADDRINUSE, flag)
@@ -140,37 +180,47 @@ func (s *service) poke() chan struct{} {
 	return poke
 }
 
-// run serves until a signal or the end of ctx, and then drains. stop ends what was started
-// beside.
-func (s *service) run(ctx context.Context, stop func()) error {
+// run serves until a signal or the end of ctx, and then drains.
+func (s *service) run(ctx context.Context) error {
 	server := &http.Server{Handler: s.admin, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 	defer server.Close()
-	go s.serveMetrics(server)
+	if s.metrics != nil {
+		s.metricsAddr = s.metrics.Addr().String()
+	}
+	go s.serveMetrics(ctx, server, s.metrics)
 	go s.serveClients()
-	s.log.Info("listening", "clients", s.front.Addr().String(), "tls", s.cert != nil, "metrics", s.metrics.Addr().String())
+	s.log.Info("listening", "clients", s.front.Addr().String(), "tls", s.cert != nil, "metrics", s.metricsAddr)
 	for {
 		select {
 		case err := <-s.failed:
 			s.log.Error("listener failed", "error", err)
 			s.proxy.Close()
 			return errSaid
-		case sig := <-s.signals:
-			if sig == syscall.SIGHUP && s.reload() {
-				continue
-			}
-			s.log.Info("draining", "signal", sig.String(), "limit", drainLimit)
+		case <-s.hangup:
+			s.reload()
 		case <-ctx.Done():
-			s.log.Info("draining", "limit", drainLimit)
+			line := []any{"limit", drainLimit}
+			if by := (signalled{}); errors.As(context.Cause(ctx), &by) {
+				line = append([]any{"signal", by.String()}, line...)
+			}
+			s.log.Info("draining", line...)
+			return s.drain()
 		}
-		stop()
-		return s.drain()
 	}
 }
 
-func (s *service) serveMetrics(server *http.Server) {
-	if err := server.Serve(s.metrics); !errors.Is(err, http.ErrServerClosed) {
+// serveMetrics serves l, or the address that a process which drains leaves.
+func (s *service) serveMetrics(ctx context.Context, server *http.Server, l net.Listener) {
+	if l == nil {
+		s.log.Info("clients are served, the metrics address follows: a ferryman that is draining has it", "metrics", s.metricsAddr)
+		if l = s.takeMetrics(ctx); l == nil {
+			return
+		}
+		s.log.Info("metrics address taken over", "metrics", l.Addr().String())
+	}
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		s.failed <- err
 	}
 }
@@ -187,37 +237,23 @@ func (s *service) serveClients() {
 	}
 }
 
-// reload is false where there is nothing to reload: then a hangup is the end, as for any program.
-func (s *service) reload() bool {
+func (s *service) reload() {
 	for _, poke := range s.pokes {
 		select {
 		case poke <- struct{}{}:
 		default: // one is due already
 		}
 	}
-	return len(s.pokes) > 0
 }
 
-// drain waits for the requests in flight. A second signal ends that at once.
+// drain waits for the requests in flight. A second signal ends that: see obey.
 func (s *service) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
-	drained := make(chan error, 1)
-	go func() { drained <- s.proxy.Shutdown(ctx) }()
-	for {
-		select {
-		case err := <-drained:
-			if err != nil {
-				return errSaid
-			}
-			s.beside.Wait()
-			s.log.Info("drained")
-			return nil
-		case sig := <-s.signals:
-			if sig != syscall.SIGHUP {
-				s.log.Warn("second signal, requests in flight are cut")
-				return errSaid
-			}
-		}
+	if err := s.proxy.Shutdown(ctx); err != nil {
+		return errSaid
 	}
+	s.beside.Wait()
+	s.log.Info("drained")
+	return nil
 }

@@ -268,9 +268,14 @@ func TestReachable_LoopbackForAnyAddress(t *testing.T) {
 // pair writes a certificate for name and its key.
 func pair(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
+	return pairUntil(t, dir, name, time.Now().Add(1000*time.Hour))
+}
+
+func pairUntil(t *testing.T, dir, name string, end time.Time) (certFile, keyFile string) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: end}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"slices"
 	"strconv"
@@ -140,17 +139,4 @@ func (p *program) validate(command string, flags *flag.FlagSet) error {
 		return errors.New("TLS needs a pair: pass both --tls-cert and --tls-key, or neither")
 	}
 	return nil
-}
-
-// logger writes to standard error, as asked for.
-func (p *program) logger() *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(p.get("log-level"))); err != nil {
-		panic("ferryman: log level passed validation: " + err.Error())
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if p.get("log-format") == "json" {
-		return slog.New(slog.NewJSONHandler(p.stderr, o))
-	}
-	return slog.New(slog.NewTextHandler(p.stderr, o))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -32,7 +33,7 @@ func (u *upstream) start() error {
 		return err
 	}
 	u.addr = l.Addr().String()
-	u.server = &http.Server{Handler: u}
+	u.server = &http.Server{Handler: u, ErrorLog: log.New(io.Discard, "", 0)} // standard error may block
 	go u.serve(u.server, l)
 	return nil
 }

@@ -1,0 +1,74 @@
+package ferryman
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/Bunty9/ferryman/ferryman/logqueue"
+	"github.com/Bunty9/ferryman/ferryman/upstream"
+)
+
+const (
+	// logPatience is how long the end of a proxy waits for what is queued for its log.
+	logPatience = time.Second
+	// failureWindow is how long failures of one kind are gathered in one line.
+	failureWindow = 10 * time.Second
+)
+
+type (
+	failureKind struct{ upstream, cause string }
+	failureSeen struct {
+		status int
+		err    error
+	}
+)
+
+// startLog puts a queue before the logger: nobody on an event loop, or with a lock, waits for its reader.
+func (p *Proxy) startLog(logger *slog.Logger) {
+	p.failures.Window = failureWindow
+	if logger == nil {
+		logger = slog.New(logqueue.Unblocked(slog.DiscardHandler, func() uint64 { return 0 }))
+	}
+	queued, lost, end := logqueue.Queued(logger.Handler())
+	p.log, p.endLog = slog.New(queued), end
+	p.metrics.LinesLost(func() map[string]uint64 { return map[string]uint64{"main": lost()} })
+}
+
+// logCircuit tells of a change of state, which is rare enough for a line each. err may be nil.
+func (p *Proxy) logCircuit(u *upstream.Upstream, cause string, err error) {
+	line := []any{"upstream", u.Addr(), "to", u.Breaker().State().String(), "cause", cause}
+	if err != nil {
+		line = append(line, "error", err)
+	}
+	p.log.Info("circuit changed", line...)
+}
+
+// logFailure tells of a request that an upstream failed. Of each kind there may be many: see logRepeats.
+func (p *Proxy) logFailure(u *upstream.Upstream, f *fault, err error) {
+	level := slog.LevelDebug
+	if p.failures.First(failureKind{u.Addr(), f.cause}, failureSeen{f.status, err}, time.Now()) {
+		level = slog.LevelInfo
+	}
+	if ctx := context.Background(); p.log.Enabled(ctx, level) {
+		p.log.Log(ctx, level, "request failed", "upstream", u.Addr(), "status", f.status, "cause", f.cause, "error", err)
+	}
+}
+
+// logRepeats tells of the failures that had no line of their own.
+func (p *Proxy) logRepeats(now time.Time) {
+	p.failures.Due(now, func(k failureKind, last failureSeen, n int) {
+		p.log.Info("request failed", "upstream", k.upstream, "status", last.status, "cause", k.cause, "error", last.err, "repeated", n)
+	})
+}
+
+// logExpiries warns of certificates that near their end.
+func (p *Proxy) logExpiries(now time.Time) {
+	p.certificates.Due(now, func(name string, expires time.Time) {
+		if now.Before(expires) {
+			p.log.Warn("certificate expires soon: renew it", "name", name, "expires", expires, "days", int(expires.Sub(now).Hours()/24))
+			return
+		}
+		p.log.Error("certificate has expired: renew it", "name", name, "expires", expires)
+	})
+}
