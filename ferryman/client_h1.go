@@ -8,7 +8,6 @@ import (
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
 // clientH1 is one HTTP/1.1 client connection and, while it serves a request, that request's front.
@@ -240,12 +239,6 @@ func (c *clientH1) limitPause() {
 
 func (c *clientH1) stopBody() { c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-func (c *clientH1) guard(up *upstream.Conn) {
-	if up == nil {
-		c.raw.Guard(nil)
-		return
-	}
-	c.raw.Guard(up.Conn)
-}
+func (c *clientH1) guard(victim netloop.Aborter) { c.raw.Guard(victim) }
 
 func (c *clientH1) gone() bool { return c.raw.Gone() }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // front is the client's side of an exchange, in the client's own protocol.
@@ -24,8 +24,8 @@ type front interface {
 	end(trailer *h1.Head) error
 	// tunnel carries bytes both ways after a 101, until both directions have ended.
 	tunnel(e *exchange)
-	// guard aborts the upstream's connection when the client goes away; nil ends that.
-	guard(c *upstream.Conn)
+	// guard aborts the upstream's connection, or the wait for one, when the client goes away; nil ends that.
+	guard(victim netloop.Aborter)
 	// gone reports whether the client has gone away.
 	gone() bool
 	// stopBody makes a pending read of the request's body fail.

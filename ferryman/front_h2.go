@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // The stream as front of its exchange. Header blocks are written without a dynamic table: a table
@@ -72,7 +72,7 @@ func (s *streamH2) reply(f *fault, retryAfter time.Duration) {
 	block = appendBlockField(block, "date", s.c.p.date(s.c.ex.Now()))
 	block = appendBlockField(block, "content-type", "text/plain; charset=utf-8")
 	block = appendBlockField(block, "content-length", strconv.Itoa(len(f.body)))
-	if f == faultCircuitOpen {
+	if f.status == 503 {
 		block = appendBlockField(block, "retry-after", wholeSeconds(retryAfter))
 	}
 	last := s.e.ask.head || f.body == ""
@@ -168,12 +168,12 @@ func (k *sink) Write(b []byte) (int, error) {
 
 func (s *streamH2) tunnel(*exchange) {} // nobody asks for one
 
-// guard has the upstream's connection aborted as soon as the client is gone.
-func (s *streamH2) guard(up *upstream.Conn) {
+// guard has victim aborted as soon as the client is gone.
+func (s *streamH2) guard(victim netloop.Aborter) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if s.victim = up; up != nil && s.lost {
-		up.Abort()
+	if s.victim = victim; victim != nil && s.lost {
+		victim.Abort()
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
-	"github.com/Bunty9/ferryman/ferryman/upstream"
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // streamH2 is one HTTP/2 stream: the front of an exchange and the body of its request. It is
@@ -43,7 +43,7 @@ type streamH2 struct {
 	sent     bool          // END_STREAM was sent
 	counts   bool          // against the limit
 	code     http2.ErrCode // of the reset that a stream without an end gets
-	victim   *upstream.Conn
+	victim   netloop.Aborter
 }
 
 var errUnheard = errors.New("the client does not read")

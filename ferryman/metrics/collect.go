@@ -17,6 +17,7 @@ var (
 	connectionsDesc = desc("connections", "Client connections.", "state")
 	reloadsDesc     = desc("config_reloads_total", "Reloads of the configuration.", "result")
 	loadedDesc      = desc("config_last_reload_success_timestamp_seconds", "When the configuration in use was loaded.")
+	shortagesDesc   = desc("local_shortages_total", "Dials that failed for want of something of ferryman's own.", "resource")
 	buildDesc       = desc("build_info", "What is running; the value is 1.", "version", "commit", "goversion")
 )
 
@@ -28,7 +29,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s *Set) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		requestsDesc, abortsDesc, aliveDesc, circuitDesc, transitionsDesc, poolDesc, connectionsDesc, reloadsDesc,
-		loadedDesc, buildDesc,
+		loadedDesc, shortagesDesc, buildDesc,
 	} {
 		ch <- d
 	}
@@ -45,6 +46,10 @@ func (s *Set) Collect(ch chan<- prometheus.Metric) {
 	active, idle := (*s.connections.Load())()
 	gauge(ch, connectionsDesc, float64(active), "active")
 	gauge(ch, connectionsDesc, float64(idle), "idle")
+	short := s.shortages.Load()
+	for _, r := range short.resources {
+		counter(ch, shortagesDesc, short.count(r), r)
+	}
 	now := s.shown.Load()
 	for _, r := range now.routes {
 		r.collect(ch)

@@ -46,6 +46,7 @@ type Set struct {
 	succeeded, failed atomic.Uint64 // reloads
 	loaded            atomic.Int64  // when the configuration in use was, in Unix milliseconds
 	connections       atomic.Pointer[func() (active, idle int)]
+	shortages         atomic.Pointer[shortages]
 	shown             atomic.Pointer[shown]
 	syncing           sync.Mutex // one Sync at a time
 }
@@ -68,6 +69,7 @@ func New(version, commit, goversion string) *Set {
 	s.build = prometheus.MustNewConstMetric(buildDesc, prometheus.GaugeValue, 1, version, commit, goversion)
 	s.loaded.Store(time.Now().UnixMilli())
 	s.Connections(func() (active, idle int) { return 0, 0 })
+	s.Shortages(nil, nil)
 	s.shown.Store(&shown{routes: []*Route{s.unrouted}})
 	s.registry.MustRegister(s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
@@ -81,6 +83,18 @@ func (s *Set) Handler() http.Handler { return promhttp.HandlerFor(s.registry, pr
 
 // Connections sets where the numbers of client connections are read at scrape. Before, they are 0.
 func (s *Set) Connections(f func() (active, idle int)) { s.connections.Store(&f) }
+
+// shortages is where local shortages are read.
+type shortages struct {
+	resources []string
+	count     func(resource string) uint64
+}
+
+// Shortages sets which resources the process may be short of when it dials, and where the numbers of dials that failed
+// for it are read at scrape. Before, there is none.
+func (s *Set) Shortages(resources []string, count func(resource string) uint64) {
+	s.shortages.Store(&shortages{resources, count})
+}
 
 // Sync says which routes and upstreams there are now, each once, and returns the handles of the routes in
 // the same order. Those that were there before go on counting. The series of those that are gone disappear;

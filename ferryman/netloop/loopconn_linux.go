@@ -28,11 +28,11 @@ type loopConn struct {
 	input  input
 	gone   bool // the peer has closed its sending side, or there is an error
 	urgent bool // there was urgent data (RFC 6093), at which reads stop short
-	space  bool // an event told of a connect that ended, or of space to write
 	client bool // accepted, not dialled
 
 	reader, writer *strand // who waits to read or write
-	victim         Conn
+	look           lastLook
+	victim         Aborter
 	aborted        atomic.Bool // set from any goroutine, read by the strands
 
 	peer          netip.AddrPort
@@ -52,7 +52,6 @@ func (c *loopConn) event(is uint32) {
 	}
 	c.urgent = c.urgent || is&unix.EPOLLPRI != 0
 	if is&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		c.space = true
 		c.l.wake(&c.writer)
 	}
 }
@@ -68,41 +67,59 @@ func (c *loopConn) usable(deadline int64) error {
 	return nil
 }
 
-// mayRead and mayWrite tell why one cannot, if so, once others have had their turn.
+// mayRead tells why one must not even look for input, if so, once others have had their turn.
 func (c *loopConn) mayRead() error {
 	c.l.breathe()
+	if c.look.left.Load() != wakes {
+		return c.usable(0)
+	}
 	return c.usable(c.l.slots[c.slot].rd)
 }
 
+// mayWrite tells why one cannot write, if so, once others have had their turn.
 func (c *loopConn) mayWrite() error {
 	c.l.breathe()
 	return c.usable(c.l.slots[c.slot].wd)
 }
 
-// awaitInput waits until there may be something to read. What came while it waited counts, however late the
-// loop notices: a loop that was held up, by a machine too busy or a debugger, must not blame the peer.
+// awaitInput waits until there may be something to read.
 func (c *loopConn) awaitInput() error {
-	err := c.mayRead()
-	for err == nil && c.input == noInput {
-		c.l.park(&c.reader)
-		if c.input != noInput {
-			return c.usable(0)
+	c.l.breathe()
+	for {
+		if err := c.usable(0); err != nil {
+			return err
 		}
-		err = c.usable(c.l.slots[c.slot].rd)
+		if c.late() {
+			return os.ErrDeadlineExceeded
+		}
+		if c.input != noInput {
+			return nil
+		}
+		c.l.park(&c.reader)
 	}
-	return err
+}
+
+// late reports whether the read deadline has passed, and there is nothing that came before.
+func (c *loopConn) late() bool {
+	if c.usable(c.l.slots[c.slot].rd) == nil {
+		return false
+	}
+	if c.look.finds(c.fd) {
+		c.input = someInput
+		return false
+	}
+	return true
 }
 
 // awaitOutput waits for the end of a connect or of a lack of space, which count as input does.
 func (c *loopConn) awaitOutput() error {
 	err := c.usable(c.l.slots[c.slot].wd)
-	c.space = false
-	if err == nil {
-		c.l.park(&c.writer)
-		if c.space {
-			return c.usable(0)
-		}
-		err = c.usable(c.l.slots[c.slot].wd)
+	if err != nil {
+		return err
+	}
+	c.l.park(&c.writer)
+	if err = c.usable(c.l.slots[c.slot].wd); err == os.ErrDeadlineExceeded && polled(c.fd, unix.POLLOUT) {
+		return nil
 	}
 	return err
 }
@@ -134,10 +151,12 @@ func (c *loopConn) Read(b []byte) (int, error) {
 
 // receive reads what is there. It never waits: it is errNothing then.
 func (c *loopConn) receive(b []byte) (int, error) {
-	if c.input == noInput {
+	if c.input == noInput || c.late() {
 		return 0, errNothing
 	}
+	b = c.look.bound(b)
 	n, errno := recv(c.fd, b, 0)
+	c.look.took(n)
 	switch {
 	case errno == unix.EAGAIN:
 		c.input = noInput
@@ -207,7 +226,7 @@ func (c *loopConn) SeemsQuiet() bool {
 
 func (c *loopConn) Gone() bool { return c.gone }
 
-func (c *loopConn) Guard(victim Conn) {
+func (c *loopConn) Guard(victim Aborter) {
 	c.victim = victim
 	if victim == nil || !c.gone {
 		return

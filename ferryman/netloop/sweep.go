@@ -32,14 +32,14 @@ type guard struct {
 	// mu is held while a victim is aborted: once set or end has returned, the former victim is
 	// safe and may be used for something else.
 	mu     sync.Mutex
-	victim Conn
+	victim Aborter
 	since  uint32 // the tick in which victim was set
 	unused int    // ticks without a victim
 	listed bool   // in sweeper.conns, or about to be
 	ended  bool
 }
 
-func (t *guard) set(c *goConn, victim Conn) {
+func (t *guard) set(c *goConn, victim Aborter) {
 	s := &c.g.guards
 	t.mu.Lock()
 	t.victim, t.since = victim, s.tick.Load()

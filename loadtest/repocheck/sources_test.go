@@ -56,14 +56,15 @@ func TestPackages_HaveExactlyOneDoc(t *testing.T) {
 
 // What each package of the proxy may import of the proxy, beside the standard library, and of others.
 var imports = map[string]struct{ own, others string }{
-	"":                {"breaker config h1 health internal/limits metrics netloop route upstream", "golang.org/x/net/http2"},
+	"":                {"breaker config dial h1 health internal/limits metrics netloop route upstream", "golang.org/x/net/http2"},
 	"breaker":         {"", ""},
 	"route":           {"", ""},
 	"health":          {"", ""},
 	"h1":              {"", ""},
 	"internal/limits": {"", ""},
 	"netloop":         {"", "golang.org/x/sys/unix"},
-	"upstream":        {"breaker h1 netloop", ""},
+	"dial":            {"netloop", ""},
+	"upstream":        {"breaker dial h1 netloop", ""},
 	"config":          {"", "github.com/fsnotify/fsnotify github.com/pelletier/go-toml/v2"},
 	"metrics":         {"", "github.com/prometheus/client_golang"},
 	"cmd/ferryman":    {". config", ""},

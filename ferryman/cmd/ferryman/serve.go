@@ -189,6 +189,7 @@ func (s *service) serveClients() {
 
 // reload is false where there is nothing to reload: then a hangup is the end, as for any program.
 func (s *service) reload() bool {
+	s.proxy.RefreshNames()
 	for _, poke := range s.pokes {
 		select {
 		case poke <- struct{}{}:
