@@ -24,6 +24,7 @@ type exchange struct {
 
 	route  *routeState
 	ticket breaker.Ticket
+	wait   upstream.Waiter
 	up     *upstream.Conn
 	head   []byte // the request's head as sent, kept for a second try
 	resp   h1.Response
@@ -89,24 +90,16 @@ func (e *exchange) admit() *fault {
 // fails on a reused connection before any byte of its answer is sent once more on a fresh one.
 func (e *exchange) forward() *fault {
 	e.head = e.client.appendHead(e.head[:0], e)
-	c := e.route.up.Idle(e.ex, !e.ask.bodiless || !e.ask.idempotent)
-	for {
-		if c == nil {
-			var err error
+	sure := !e.ask.bodiless || !e.ask.idempotent
+	e.up = e.route.up.Idle(e.ex, sure)
+	for again := false; ; again = true {
+		if e.up == nil {
 			e.client.stow(e)
-			if c, err = e.dial(); err != nil {
-				if e.client.gone() {
-					return faultClientGone
-				}
-				e.trouble = err
-				return faultDial
-			}
-			if e.client.gone() {
-				c.Discard()
-				return faultClientGone
+			if err := e.connect(again, sure); err != nil {
+				return e.unconnected(err)
 			}
 		}
-		if e.up = c; len(e.head) == 0 {
+		if len(e.head) == 0 {
 			e.head = e.client.appendHead(e.head, e)
 		}
 		err := e.attempt()
@@ -118,8 +111,25 @@ func (e *exchange) forward() *fault {
 		}
 		e.client.guard(nil)
 		e.drop()
-		c = nil
 	}
+}
+
+// connect waits for a connection as long as the client does. fresh: only for one that no other request has used.
+func (e *exchange) connect(fresh, sure bool) (err error) {
+	e.wait.Reset(e.route.up, e.ex, fresh, sure)
+	e.client.guard(&e.wait)
+	e.up, err = e.wait.Connection(e.snap.config.ConnectTimeout)
+	e.client.guard(nil)
+	return err
+}
+
+// unconnected tells why there is no connection.
+func (e *exchange) unconnected(err error) *fault {
+	if e.client.gone() {
+		return faultClientGone
+	}
+	e.trouble = err
+	return dialFault(err)
 }
 
 // mayRepeat is the one rule about sending twice (RFC 9112 section 9.3.1).

@@ -26,7 +26,7 @@ type front interface {
 	end(trailer *h1.Head) error
 	// tunnel carries bytes both ways after a 101, until both directions have ended.
 	tunnel(e *exchange)
-	// guard aborts the upstream's connection, or a dial, when the client goes away; nil ends that.
+	// guard aborts the upstream's connection, or the wait for one, when the client goes away; nil ends that.
 	guard(victim netloop.Aborter)
 	// gone reports whether the client has gone away.
 	gone() bool

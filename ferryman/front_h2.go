@@ -31,7 +31,7 @@ func (s *streamH2) reply(f *fault, retryAfter time.Duration) {
 	block = h2.AppendField(block, "date", s.c.p.date(s.c.ex.Now()))
 	block = h2.AppendField(block, "content-type", "text/plain; charset=utf-8")
 	block = h2.AppendField(block, "content-length", strconv.Itoa(len(f.body)))
-	if f == faultCircuitOpen {
+	if f.status == 503 {
 		block = h2.AppendField(block, "retry-after", wholeSeconds(retryAfter))
 	}
 	last := s.e.ask.head || f.body == ""
@@ -138,7 +138,7 @@ func (k *sink) Write(b []byte) (int, error) {
 
 func (s *streamH2) tunnel(*exchange) {} // nobody asks for one
 
-// guard has the upstream's connection aborted as soon as the client is gone.
+// guard has victim aborted as soon as the client is gone.
 func (s *streamH2) guard(victim netloop.Aborter) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()

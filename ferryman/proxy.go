@@ -16,6 +16,7 @@ import (
 
 	"github.com/Bunty9/ferryman/ferryman/certificate"
 	"github.com/Bunty9/ferryman/ferryman/config"
+	dialer "github.com/Bunty9/ferryman/ferryman/dial"
 	"github.com/Bunty9/ferryman/ferryman/internal/limits"
 	"github.com/Bunty9/ferryman/ferryman/logqueue"
 	"github.com/Bunty9/ferryman/ferryman/metrics"
@@ -32,6 +33,8 @@ type Options struct {
 	// Engine carries the connections: "loops" (Linux), "goroutines", or "" and "auto" for loops where
 	// they exist. The handshakes of TLS always run on goroutines.
 	Engine string
+	// Resolver looks up the names of upstreams; nil: net.DefaultResolver.
+	Resolver *net.Resolver
 	// Version and Commit appear in ferryman_build_info and in the health checks' user agent.
 	// An empty version is "dev".
 	Version, Commit string
@@ -56,6 +59,7 @@ type Proxy struct {
 	snapshot   atomic.Pointer[snapshot]
 	goroutines *netloop.GoroutineEngine
 	engine     netloop.Engine
+	dialer     *dialer.Dialer
 	clients    clients
 	exchanges  sync.Pool
 	dated      atomic.Pointer[dateText]
@@ -89,6 +93,7 @@ func New(c config.Config, o Options) (*Proxy, error) {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
+	p.dialer = p.newDialer(o.Resolver)
 	if err := p.startEngines(o.Engine); err != nil {
 		return nil, err
 	}
@@ -135,6 +140,7 @@ func (p *Proxy) startEngines(kind string) error {
 func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.engine.Executors()) }
 
 func (p *Proxy) closeEngines() {
+	p.dialer.Close()
 	if p.engine != netloop.Engine(p.goroutines) {
 		p.engine.Close()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
 // verdict is what an exchange says of its upstream.
@@ -42,6 +43,8 @@ var (
 	faultTimeout     = &fault{504, "gateway timeout", "upstream timeout", failure}
 	faultTimeoutBody = &fault{504, "gateway timeout", "upstream timeout during upload", neutral}
 	faultLastHop     = &fault{200, "", "max-forwards", neutral}
+	faultShortage    = &fault{503, "upstream unavailable", "shortage", neutral}
+	faultBusy        = &fault{503, "upstream unavailable", "too many dials", neutral}
 )
 
 // syntaxFaults are the answers to a request head that is refused before it is routed.
@@ -73,6 +76,20 @@ func routeFault(err error, upgrade bool) *fault {
 	return faultNoRoute
 }
 
+// dialFault tells why there is no connection to an upstream. What is ferryman's own, a shortage or the wait for other
+// requests' dials, says nothing about the upstream.
+func dialFault(err error) *fault {
+	switch {
+	case errors.Is(err, upstream.ErrShortage):
+		return faultShortage
+	case errors.Is(err, upstream.ErrBusy):
+		return faultBusy
+	case errors.Is(err, upstream.ErrAborted):
+		return faultClientGone
+	}
+	return faultDial
+}
+
 // upstreamFault turns an error of the upstream's side, met before its head was there, into a fault.
 // bodiless: the request had no body, so that a time-out is the upstream's alone.
 func upstreamFault(err error, bodiless bool) *fault {
@@ -94,7 +111,7 @@ func (f *fault) appendReply(dst []byte, date string, retryAfter time.Duration, h
 	dst = h1.AppendField(dst, "Date", date)
 	dst = h1.AppendField(dst, "Content-Type", "text/plain; charset=utf-8")
 	dst = h1.AppendLength(dst, int64(len(f.body)))
-	if f == faultCircuitOpen {
+	if f.status == 503 {
 		dst = h1.AppendField(dst, "Retry-After", wholeSeconds(retryAfter))
 	}
 	if shut {

@@ -1,8 +1,11 @@
 package ferryman
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/breaker"
@@ -85,8 +88,9 @@ func (p *Proxy) upstreamOf(prev, s *snapshot, r config.Route) guarded {
 		u = prev.upstreams[r.Upstream]
 	}
 	if u.Upstream == nil {
-		u = guarded{Upstream: upstream.New(r.Upstream, p.executors(), policy)}
+		u = guarded{Upstream: upstream.New(r.Upstream, p.executors(), policy, p.dialer)}
 		u.checker = health.New(r.Upstream, "ferryman/"+p.version, readStatus, p.healthReport(u.Upstream))
+		u.checker.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return u.DialContext(ctx, p.goroutines) }
 	}
 	s.upstreams[r.Upstream] = u
 	return u
@@ -99,6 +103,7 @@ func (s *snapshot) enter(prev *snapshot) {
 		s.upstreams[r.Upstream].Breaker().Configure(breaker.Config{Threshold: c.FailureThreshold, Cooldown: c.Cooldown(r)})
 	}
 	for addr, u := range s.upstreams {
+		u.SetMaxAge(c.UpstreamMaxAge)
 		if prev != nil && prev.upstreams[addr].Upstream == u.Upstream {
 			u.checker.Configure(c.HealthInterval, c.HealthTimeout)
 		} else {
@@ -117,11 +122,12 @@ func (s *snapshot) leave(next *snapshot) {
 	}
 }
 
-// healthReport feeds an upstream's checks into its breaker.
+// healthReport feeds an upstream's checks into its breaker. A check that ferryman had not the means for says nothing.
 func (p *Proxy) healthReport(u *upstream.Upstream) func(error) {
 	return func(err error) {
 		now := time.Now()
 		switch {
+		case errors.Is(err, upstream.ErrShortage):
 		case err == nil && u.Breaker().HealthSucceeded(now):
 			p.logCircuit(u, "health check passed", nil)
 		case err != nil && u.Breaker().HealthFailed(now):

@@ -30,6 +30,8 @@ type Config struct {
 	UpstreamTimeout time.Duration
 	// ConnectTimeout is the time for a dial.
 	ConnectTimeout time.Duration
+	// UpstreamMaxAge is how long a connection to an upstream takes new requests, give or take a tenth. 0 is no limit.
+	UpstreamMaxAge time.Duration
 	// ClientIdleTimeout is how long a kept-alive client connection may be idle.
 	ClientIdleTimeout time.Duration
 	// BodyIdleTimeout ends a body that makes no progress. 0 never does.
@@ -65,6 +67,7 @@ func Default() Config {
 		FailureThreshold:  3,
 		UpstreamTimeout:   30 * time.Second,
 		ConnectTimeout:    2 * time.Second,
+		UpstreamMaxAge:    5 * time.Minute,
 		ClientIdleTimeout: time.Minute,
 	}
 }

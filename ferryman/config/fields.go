@@ -35,6 +35,7 @@ var topFields = []field{
 	{"failure_threshold", func(c *Config, _ *Route) any { return &c.FailureThreshold }, number{min: 1, max: 1e6}},
 	{"upstream_timeout_secs", func(c *Config, _ *Route) any { return &c.UpstreamTimeout }, seconds},
 	{"connect_timeout_secs", func(c *Config, _ *Route) any { return &c.ConnectTimeout }, seconds},
+	{"upstream_max_age_secs", func(c *Config, _ *Route) any { return &c.UpstreamMaxAge }, number{seconds.min, seconds.max, "no limit"}},
 	{"client_idle_timeout_secs", func(c *Config, _ *Route) any { return &c.ClientIdleTimeout }, seconds},
 	{"body_idle_timeout_secs", func(c *Config, _ *Route) any { return &c.BodyIdleTimeout }, number{seconds.min, seconds.max, "never"}},
 	{"max_connections", func(c *Config, _ *Route) any { return &c.MaxConnections }, number{1, 1e7, "no limit"}},

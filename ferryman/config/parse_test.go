@@ -48,7 +48,7 @@ func describe(c Config, err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "valid\nhealth %v %v threshold %d cooldown %v\n", c.HealthInterval, c.HealthTimeout, c.FailureThreshold, c.DefaultCooldown)
 	fmt.Fprintf(&b, "upstream %v connect %v idle %v body %v\n", c.UpstreamTimeout, c.ConnectTimeout, c.ClientIdleTimeout, c.BodyIdleTimeout)
-	fmt.Fprintf(&b, "connections %d trusted %v\n", c.MaxConnections, c.TrustedProxies)
+	fmt.Fprintf(&b, "connections %d age %v trusted %v\n", c.MaxConnections, c.UpstreamMaxAge, c.TrustedProxies)
 	for _, r := range c.Routes {
 		fmt.Fprintf(&b, "%+v\n", r)
 	}
@@ -82,7 +82,7 @@ func TestParse_KnowsEveryDocumentedKey(t *testing.T) {
 		keys = append(keys, f.key)
 	}
 	require.Equal(t, strings.Fields(`health_interval_secs health_timeout_secs default_cooldown_secs failure_threshold upstream_timeout_secs
-		connect_timeout_secs client_idle_timeout_secs body_idle_timeout_secs max_connections trusted_proxies
+		connect_timeout_secs upstream_max_age_secs client_idle_timeout_secs body_idle_timeout_secs max_connections trusted_proxies
 		prefix upstream cooldown_secs strip_prefix upgrade`), keys)
 }
 

@@ -25,6 +25,9 @@ const childVariable = "FERRYMAN_CONFORMANCE_CHILD"
 
 // child serves as "engine upstream limit" says until its standard input ends.
 func child(spec string) error {
+	if spec[0] == '{' {
+		return serveAs(spec)
+	}
 	var engine, up string
 	var limit int
 	if _, err := fmt.Sscan(spec, &engine, &up, &limit); err != nil {

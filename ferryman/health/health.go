@@ -16,7 +16,9 @@ import (
 	"time"
 )
 
-const maxHead = 8 << 10 // bytes that are read of an answer
+// maxHeads is how many bytes are read of an answer. ReadStatus has a limit of its own for a head; these are two of the
+// largest, for a final head may have interim ones before it.
+const maxHeads = 128 << 10
 
 // Checker sends GET /health to one upstream, again and again, each time over a new connection and never
 // twice at a time. New makes it. Its fields must not change after Start.
@@ -24,14 +26,14 @@ type Checker struct {
 	Addr      string // "host:port"
 	UserAgent string
 
-	// ReadStatus reads the head of an answer, of which it gets 8 KiB at most, and returns the final status,
+	// ReadStatus reads the head of an answer, of which it gets 128 KiB at most, and returns the final status,
 	// or an error if it is malformed.
 	ReadStatus func(io.Reader) (int, error)
 
 	// Report gets the results one by one, nil for an answer under 500. It must not call Stop.
 	Report func(error)
 
-	// Dial opens connections; nil means that a net.Dialer does.
+	// Dial opens connections, within the deadline of ctx; nil means that a net.Dialer does.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	ctx     context.Context // ends with Stop
@@ -129,12 +131,13 @@ func (c *Checker) check(deadline time.Time) error {
 		return err
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	conn.SetDeadline(deadline)
+	defer context.AfterFunc(c.ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })() // Stop
 	const head = "GET /health HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\n\r\n"
 	if _, err = fmt.Fprintf(conn, head, c.Addr, c.UserAgent); err != nil {
 		return err
 	}
-	status, err := c.ReadStatus(io.LimitReader(conn, maxHead))
+	status, err := c.ReadStatus(io.LimitReader(conn, maxHeads))
 	if err == nil && status >= 500 {
 		return fmt.Errorf("answer has status %d", status)
 	}

@@ -174,7 +174,7 @@ func TestChecker_TricklingAnswerDoesNotOutlastTheTimeout(t *testing.T) {
 	require.Error(t, checkOnce(t, u.addr, 50*time.Millisecond))
 }
 
-func TestChecker_ReadsAtMostEightKiB(t *testing.T) {
+func TestChecker_ReadsTwoLargeHeadsAtMost(t *testing.T) {
 	u := newUpstream(t, func(c *net.TCPConn) {
 		readHead(c)
 		io.WriteString(c, "HTTP/1.1 200 OK\r\n")
@@ -195,7 +195,7 @@ func TestChecker_ReadsAtMostEightKiB(t *testing.T) {
 	c.Configure(10*time.Millisecond, 10*time.Second)
 	require.ErrorIs(t, await(t, results), errMalformed)
 	c.Stop()
-	require.Equal(t, 8<<10, read)
+	require.Equal(t, 128<<10, read)
 }
 
 // Conformance case 225.

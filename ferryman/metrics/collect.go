@@ -19,6 +19,7 @@ var (
 	loadedDesc      = desc("config_last_reload_success_timestamp_seconds", "When the configuration in use was loaded.")
 	linesLostDesc   = desc("log_lines_lost_total", "Log lines that were dropped because nobody was ready to take them.", "log")
 	expiryDesc      = desc("certificate_expiry_timestamp_seconds", "When a certificate expires.", "name")
+	shortagesDesc   = desc("local_shortages_total", "Dials that failed for want of something of ferryman's own.", "resource")
 	buildDesc       = desc("build_info", "What is running; the value is 1.", "version", "commit", "goversion")
 )
 
@@ -30,7 +31,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s *Set) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		requestsDesc, abortsDesc, aliveDesc, circuitDesc, transitionsDesc, poolDesc, connectionsDesc, reloadsDesc,
-		loadedDesc, linesLostDesc, expiryDesc, buildDesc,
+		loadedDesc, linesLostDesc, expiryDesc, shortagesDesc, buildDesc,
 	} {
 		ch <- d
 	}
@@ -52,6 +53,10 @@ func (s *Set) Collect(ch chan<- prometheus.Metric) {
 	}
 	for name, at := range (*s.expiries.Load())() {
 		gauge(ch, expiryDesc, float64(at.Unix()), name)
+	}
+	short := s.shortages.Load()
+	for _, r := range short.resources {
+		counter(ch, shortagesDesc, short.count(r), r)
 	}
 	now := s.shown.Load()
 	for _, r := range now.routes {

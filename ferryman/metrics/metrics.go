@@ -49,6 +49,7 @@ type Set struct {
 	connections       atomic.Pointer[func() (active, idle int)]
 	linesLost         atomic.Pointer[func() map[string]uint64]
 	expiries          atomic.Pointer[func() map[string]time.Time]
+	shortages         atomic.Pointer[shortages]
 	shown             atomic.Pointer[shown]
 	syncing           sync.Mutex // one Sync at a time
 }
@@ -73,6 +74,7 @@ func New(version, commit, goversion string) *Set {
 	s.Connections(func() (active, idle int) { return 0, 0 })
 	s.LinesLost(func() map[string]uint64 { return nil })
 	s.CertificateExpiries(func() map[string]time.Time { return nil })
+	s.Shortages(nil, nil)
 	s.shown.Store(&shown{routes: []*Route{s.unrouted}})
 	s.page = promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
 	s.registry.MustRegister(s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -110,6 +112,18 @@ func (s *Set) LinesLost(f func() map[string]uint64) { s.linesLost.Store(&f) }
 
 // CertificateExpiries sets where the times are read at scrape when certificates expire, by name.
 func (s *Set) CertificateExpiries(f func() map[string]time.Time) { s.expiries.Store(&f) }
+
+// shortages is where local shortages are read.
+type shortages struct {
+	resources []string
+	count     func(resource string) uint64
+}
+
+// Shortages sets which resources the process may be short of when it dials, and where the numbers of dials that failed
+// for it are read at scrape. Before, there is none.
+func (s *Set) Shortages(resources []string, count func(resource string) uint64) {
+	s.shortages.Store(&shortages{resources, count})
+}
 
 // Sync says which routes and upstreams there are now, each once, and returns the handles of the routes in
 // the same order. Those that were there before go on counting. The series of those that are gone disappear;

@@ -101,6 +101,7 @@ func (a *acceptor) run() {
 func (a *acceptor) pause() {
 	a.l.tick()
 	a.src.SetReadDeadline(a.l.now.Add(acceptPause))
+	a.src.look.set(true) // who has come by then waits all the same
 	for a.src.awaitInput() == nil {
 		a.src.input = noInput
 	}

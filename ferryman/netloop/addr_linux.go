@@ -26,6 +26,15 @@ func fromRaw(sa *unix.RawSockaddrAny) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
+// sockaddr translates an address for a connect. Its zone, if any, is the number of an interface.
+func sockaddr(a netip.AddrPort) (family int, to unix.Sockaddr) {
+	if ip := a.Addr(); ip.Is6() {
+		zone, _ := strconv.ParseUint(ip.Zone(), 10, 32)
+		return unix.AF_INET6, &unix.SockaddrInet6{Port: int(a.Port()), ZoneId: uint32(zone), Addr: ip.As16()}
+	}
+	return unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+}
+
 func hostOrder(port uint16) uint16 {
 	b := (*[2]byte)(unsafe.Pointer(&port))
 	return uint16(b[0])<<8 | uint16(b[1])

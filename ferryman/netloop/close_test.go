@@ -57,11 +57,8 @@ func useAndClose(t *testing.T, name string) {
 		var idle, ended atomic.Int32
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			// Not closed, like one in a pool: that is for the engine to do.
-			if pooled, err := ex.Dial(sink.Addr().String(), patience); err == nil {
+			if pooled, err := ex.Dial(addrPort(sink), patience, nil); err == nil {
 				c.Guard(pooled)
-			}
-			if named, err := ex.Dial("localhost:1", patience); err == nil {
-				named.Close()
 			}
 			gate := ex.NewGate()
 			ex.Go(func() {

@@ -277,7 +277,7 @@ func TestConn_SpeaksIPv6(t *testing.T) {
 		s := receive(t, accepted, "a connection")
 		on(t, s.ex, func() {
 			assert.Equal(t, client.LocalAddr().String(), s.conn.RemoteAddr().String())
-			c, err := s.ex.Dial(l.Addr().String(), patience)
+			c, err := s.ex.Dial(addrPort(l), patience, nil)
 			if assert.NoError(t, err) {
 				assert.Equal(t, l.Addr().String(), c.RemoteAddr().String())
 				c.Close()

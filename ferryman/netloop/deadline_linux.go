@@ -77,7 +77,10 @@ func (c *loopConn) SetDeadline(t time.Time) error {
 }
 
 func (c *loopConn) SetReadDeadline(t time.Time) error {
-	return c.setDeadline(t, &c.l.slots[c.slot].rd, &c.reader)
+	field := &c.l.slots[c.slot].rd
+	err := c.setDeadline(t, field, &c.reader)
+	c.look.set(*field != 0 && *field <= c.l.at)
+	return err
 }
 
 func (c *loopConn) SetWriteDeadline(t time.Time) error {

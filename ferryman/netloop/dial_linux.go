@@ -10,18 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dial implements Executor. A literal address is connected to on the loop. A name, or an address
-// with a zone, goes the way of net.Dialer on a goroutine, and the loop adopts the outcome.
-func (l *loop) Dial(addr string, timeout time.Duration) (Conn, error) {
+// Dial implements Executor.
+func (l *loop) Dial(to netip.AddrPort, timeout time.Duration, stop *Stop) (Conn, error) {
 	if l.closing {
 		return nil, net.ErrClosed
 	}
-	ap, err := netip.ParseAddrPort(addr)
-	if err != nil || ap.Addr().Zone() != "" {
-		return l.dialName(addr, timeout)
-	}
-	c := &loopConn{l: l, fd: -1, peer: netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())}
-	if err := c.connect(timeout); err != nil {
+	c := &loopConn{l: l, fd: -1, peer: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}
+	err := c.connect(timeout, stop)
+	if err != nil {
 		if c.fd >= 0 {
 			c.Close()
 		}
@@ -31,12 +27,8 @@ func (l *loop) Dial(addr string, timeout time.Duration) (Conn, error) {
 }
 
 // connect gives c a descriptor that is connected to c.peer. It leaves one if it fails later.
-func (c *loopConn) connect(timeout time.Duration) error {
-	ip, port := c.peer.Addr(), int(c.peer.Port())
-	family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: ip.As16()})
-	if ip.Is4() {
-		family, to = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
-	}
+func (c *loopConn) connect(timeout time.Duration, stop *Stop) error {
+	family, to := sockaddr(c.peer)
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
@@ -61,7 +53,7 @@ func (c *loopConn) connect(timeout time.Duration) error {
 	if timeout > 0 {
 		c.SetWriteDeadline(time.Now().Add(timeout))
 	}
-	if err := c.awaitOutput(); err != nil {
+	if err := c.awaitConnect(stop); err != nil {
 		return err
 	}
 	c.SetWriteDeadline(time.Time{})
@@ -71,57 +63,25 @@ func (c *loopConn) connect(timeout time.Duration) error {
 	return c.notItself()
 }
 
+func (c *loopConn) awaitConnect(stop *Stop) error {
+	if stop == nil {
+		return c.awaitOutput()
+	}
+	if !stop.Aim(c.Abort) {
+		return net.ErrClosed
+	}
+	defer stop.Aim(nil)
+	return c.awaitOutput()
+}
+
 // notItself refuses a connection of a socket with itself, which TCP makes if the system happens
 // to choose the very port that is dialled, and nobody listens there.
 func (c *loopConn) notItself() error {
-	if c.LocalAddr().String() == c.peer.String() {
+	var sa unix.RawSockaddrAny
+	if sockName(c.fd, &sa); fromRaw(&sa) == c.peer {
 		return os.NewSyscallError("connect", unix.ECONNREFUSED)
 	}
 	return nil
-}
-
-// dialName has a goroutine dial, and waits for it. The strand lives on, and so does the loop.
-func (l *loop) dialName(addr string, timeout time.Duration) (Conn, error) {
-	c := &loopConn{l: l, fd: -1}
-	var err error
-	done := l.NewGate()
-	go c.dial(addr, timeout, func(failed error) {
-		l.post(func() {
-			err = failed
-			done.Open()
-		})
-	})
-	done.Wait()
-	if err != nil {
-		return nil, err
-	}
-	if l.closing {
-		err = net.ErrClosed
-	} else {
-		err = l.add(c)
-	}
-	if err != nil {
-		_ = closeSocket(c.fd)
-		return nil, err
-	}
-	return c, nil
-}
-
-// dial gives c a descriptor and addresses, and then calls done. Until then it has c to itself.
-func (c *loopConn) dial(addr string, timeout time.Duration, done func(error)) {
-	done(c.dialNet(addr, timeout))
-}
-
-func (c *loopConn) dialNet(addr string, timeout time.Duration) error {
-	dialer := net.Dialer{Timeout: max(timeout, 0)}
-	nc, err := dialer.DialContext(c.l.e.ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	c.local, c.remote = nc.LocalAddr().(*net.TCPAddr), nc.RemoteAddr().(*net.TCPAddr)
-	c.fd, err = duplicate(nc.(*net.TCPConn))
-	return err
 }
 
 // duplicate returns a descriptor of its own for the socket of c.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"testing"
@@ -145,7 +146,7 @@ func dialled(t testing.TB, ex netloop.Executor) (netloop.Conn, net.Conn) {
 	l := listen(t)
 	var c netloop.Conn
 	var err error
-	on(t, ex, func() { c, err = ex.Dial(l.Addr().String(), patience) })
+	on(t, ex, func() { c, err = ex.Dial(addrPort(l), patience, nil) })
 	require.NoError(t, err)
 	far, err := l.Accept()
 	require.NoError(t, err)
@@ -153,6 +154,9 @@ func dialled(t testing.TB, ex netloop.Executor) (netloop.Conn, net.Conn) {
 	require.NoError(t, far.SetDeadline(time.Now().Add(patience)))
 	return c, far
 }
+
+// addrPort is the address of a listener.
+func addrPort(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
 
 // echo sends back what it receives.
 func echo(_ netloop.Executor, c netloop.Conn) {

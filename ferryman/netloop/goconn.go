@@ -30,6 +30,9 @@ type goConn struct {
 	ahead    [1]byte // a byte that Await has read because it could not wait for the socket
 	hasAhead bool
 
+	look       lastLook
+	writeWakes atomic.Bool // the write deadline is there to wake
+
 	guard guard
 }
 
@@ -60,17 +63,27 @@ func (c *goConn) Read(b []byte) (int, error) {
 		return 1, nil
 	}
 	n, err := c.Conn.Read(b)
+	if c.late(err) {
+		n, err = c.readLate(b, err)
+	}
 	return n, c.cause(err)
 }
 
 func (c *goConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
+	if c.late(err) && !c.writeWakes.Load() {
+		n, err = c.writeLate(b, n, err)
+	}
 	return n, c.cause(err)
 }
 
 func (c *goConn) Await() error {
 	if c.plain {
-		return c.cause(c.raw.Read(c.await))
+		err := c.raw.Read(c.await)
+		if c.late(err) && c.findsLate() {
+			return nil
+		}
+		return c.cause(err)
 	}
 	if c.hasAhead {
 		return nil

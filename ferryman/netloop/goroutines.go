@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
+	"os"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -113,7 +115,7 @@ func (g *GoroutineEngine) Go(f func()) { g.start(nil, f) }
 // Defer implements Executor.
 func (g *GoroutineEngine) Defer(f func()) { f() }
 
-// Post implements Executor.
+// Post implements Executor. While there is a strand, somebody may wait for what is posted.
 func (g *GoroutineEngine) Post(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -129,13 +131,24 @@ func (g *GoroutineEngine) Relief() Executor { return nil }
 func (g *GoroutineEngine) NewGate() Gate { return &goGate{open: make(chan struct{})} }
 
 // Dial implements Executor.
-func (g *GoroutineEngine) Dial(addr string, timeout time.Duration) (Conn, error) {
-	d := net.Dialer{Timeout: max(timeout, 0)}
-	nc, err := d.DialContext(g.ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
+func (g *GoroutineEngine) Dial(to netip.AddrPort, timeout time.Duration, stop *Stop) (Conn, error) {
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	defer cancel(nil)
+	if !stop.Aim(func() { cancel(nil) }) {
+		return nil, net.ErrClosed
 	}
-	return g.adopt(nc), nil
+	defer stop.Aim(nil)
+	if timeout > 0 { // not the dialer's own, which does not look at the socket first
+		defer After(timeout, func() { cancel(os.ErrDeadlineExceeded) }).Stop()
+	}
+	nc, err := new(net.Dialer).DialContext(ctx, "tcp", to.String())
+	switch {
+	case err == nil:
+		return g.adopt(nc), nil
+	case context.Cause(ctx) == os.ErrDeadlineExceeded:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: os.ErrDeadlineExceeded}
+	}
+	return nil, err
 }
 
 // Close implements Engine.
@@ -217,44 +230,4 @@ func (o *Options) panicked(v any) {
 	if o.Panicked != nil {
 		o.Panicked(v, debug.Stack())
 	}
-}
-
-// shortage calls the accept hooks, each once per shortage.
-type shortage struct {
-	o  *Options
-	on bool
-}
-
-func (s *shortage) begun(err error) {
-	if !s.on && s.o.AcceptPaused != nil {
-		s.o.AcceptPaused(err)
-	}
-	s.on = true
-}
-
-func (s *shortage) over() {
-	if s.on && s.o.AcceptResumed != nil {
-		s.o.AcceptResumed()
-	}
-	s.on = false
-}
-
-// isShortage reports whether accepting may work again later without anybody's help.
-func isShortage(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
-		errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ENOBUFS)
-}
-
-// isPassing reports whether accept failed because of the connection, not of the listener. Linux
-// passes errors of the new connection on (accept(2)).
-func isPassing(err error) bool {
-	for _, e := range []error{
-		syscall.ECONNABORTED, syscall.EINTR, syscall.EPROTO, syscall.ENETDOWN, syscall.EHOSTDOWN,
-		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EPERM, syscall.ETIMEDOUT,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }

@@ -229,7 +229,7 @@ func TestGuard_NeverHitsAPooledConnection(t *testing.T) {
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			defer wg.Done()
 			defer c.Close()
-			victim, err := ex.Dial(sink.Addr().String(), patience)
+			victim, err := ex.Dial(addrPort(sink), patience, nil)
 			if !assert.NoError(t, err) {
 				return
 			}

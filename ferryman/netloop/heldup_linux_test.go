@@ -47,7 +47,7 @@ func TestHeldUp_AConnectThatSucceededInTimeIsOne(t *testing.T) {
 		dialled := make(chan error, 1)
 		on(t, ex, func() {
 			ex.Go(func() {
-				c, err := ex.Dial(l.Addr().String(), limit)
+				c, err := ex.Dial(addrPort(l), limit, nil)
 				if err == nil {
 					c.Close()
 				}

@@ -29,10 +29,10 @@ type loopConn struct {
 	gone   bool // the peer has closed its sending side, or there is an error
 	broken bool // there is an error
 	urgent bool // there was urgent data (RFC 6093), at which reads stop short
-	space  bool // an event told of a connect that ended, or of space to write
 	client bool // accepted, not dialled
 
 	reader, writer *strand // who waits to read or write
+	look           lastLook
 	victim         Aborter
 	falls          *bool       // gone or broken: when the victim falls
 	aborted        atomic.Bool // set from any goroutine, read by the strands
@@ -54,7 +54,6 @@ func (c *loopConn) event(is uint32) {
 	}
 	c.urgent = c.urgent || is&unix.EPOLLPRI != 0
 	if is&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		c.space = true
 		c.l.wake(&c.writer)
 	}
 }
@@ -70,41 +69,59 @@ func (c *loopConn) usable(deadline int64) error {
 	return nil
 }
 
-// mayRead and mayWrite tell why one cannot, if so, once others have had their turn.
+// mayRead tells why one must not even look for input, if so, once others have had their turn.
 func (c *loopConn) mayRead() error {
 	c.l.breathe()
+	if c.look.left.Load() != wakes {
+		return c.usable(0)
+	}
 	return c.usable(c.l.slots[c.slot].rd)
 }
 
+// mayWrite tells why one cannot write, if so, once others have had their turn.
 func (c *loopConn) mayWrite() error {
 	c.l.breathe()
 	return c.usable(c.l.slots[c.slot].wd)
 }
 
-// awaitInput waits until there may be something to read. What came while it waited counts, however late the
-// loop notices: a loop that was held up, by a machine too busy or a debugger, must not blame the peer.
+// awaitInput waits until there may be something to read.
 func (c *loopConn) awaitInput() error {
-	err := c.mayRead()
-	for err == nil && c.input == noInput {
-		c.l.park(&c.reader)
-		if c.input != noInput {
-			return c.usable(0)
+	c.l.breathe()
+	for {
+		if err := c.usable(0); err != nil {
+			return err
 		}
-		err = c.usable(c.l.slots[c.slot].rd)
+		if c.late() {
+			return os.ErrDeadlineExceeded
+		}
+		if c.input != noInput {
+			return nil
+		}
+		c.l.park(&c.reader)
 	}
-	return err
+}
+
+// late reports whether the read deadline has passed, and there is nothing that came before.
+func (c *loopConn) late() bool {
+	if c.usable(c.l.slots[c.slot].rd) == nil {
+		return false
+	}
+	if c.look.finds(c.fd) {
+		c.input = someInput
+		return false
+	}
+	return true
 }
 
 // awaitOutput waits for the end of a connect or of a lack of space, which count as input does.
 func (c *loopConn) awaitOutput() error {
 	err := c.usable(c.l.slots[c.slot].wd)
-	c.space = false
-	if err == nil {
-		c.l.park(&c.writer)
-		if c.space {
-			return c.usable(0)
-		}
-		err = c.usable(c.l.slots[c.slot].wd)
+	if err != nil {
+		return err
+	}
+	c.l.park(&c.writer)
+	if err = c.usable(c.l.slots[c.slot].wd); err == os.ErrDeadlineExceeded && polled(c.fd, unix.POLLOUT) != 0 {
+		return nil
 	}
 	return err
 }
@@ -136,10 +153,12 @@ func (c *loopConn) Read(b []byte) (int, error) {
 
 // receive reads what is there. It never waits: it is errNothing then.
 func (c *loopConn) receive(b []byte) (int, error) {
-	if c.input == noInput {
+	if c.input == noInput || c.late() {
 		return 0, errNothing
 	}
+	b = c.look.bound(b)
 	n, errno := recv(c.fd, b, 0)
+	c.look.took(n)
 	switch {
 	case errno == unix.EAGAIN:
 		c.input = noInput
@@ -189,36 +208,6 @@ func (c *loopConn) offer(b []byte) int {
 
 func (c *loopConn) failed(op, call string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Addr: c.RemoteAddr(), Err: os.NewSyscallError(call, errno)}
-}
-
-func (c *loopConn) Quiet() bool {
-	if c.usable(0) != nil {
-		return false
-	}
-	if !quiet(c.fd) {
-		c.input = someInput
-	} else {
-		c.input = noInput
-	}
-	return c.input == noInput
-}
-
-func (c *loopConn) SeemsQuiet() bool {
-	return c.input == noInput && c.usable(0) == nil || c.Quiet()
-}
-
-func (c *loopConn) Gone() bool { return c.gone }
-
-func (c *loopConn) Guard(victim Aborter)      { c.guard(victim, &c.gone) }
-func (c *loopConn) GuardReset(victim Aborter) { c.guard(victim, &c.broken) }
-
-func (c *loopConn) guard(victim Aborter, falls *bool) {
-	c.victim, c.falls = victim, falls
-	if victim == nil || !*falls {
-		return
-	}
-	c.victim = nil
-	victim.Abort()
 }
 
 func (c *loopConn) Abort() {

@@ -17,12 +17,14 @@ package netloop
 
 import (
 	"net"
+	"net/netip"
 	"time"
 )
 
 // Conn is a stream connection that belongs to one executor. Except for Abort, its methods are
-// called by strands of that executor only. Deadlines follow net.Conn; one that lies in the past
-// wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded. One strand
+// called by strands of that executor only. Deadlines follow net.Conn, but for what a read finds in the socket
+// when its deadline has passed: that came in time, however late it is noticed, and is read. A deadline that lies in the
+// past when it is set wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded. One strand
 // at a time may be in Await or Read, and one in Write. What a Write that was too late has left over is
 // sent by another that goes on with the rest.
 type Conn interface {
@@ -96,9 +98,9 @@ type Executor interface {
 	// NewGate returns a closed one-shot gate, for one strand to wait for another.
 	NewGate() Gate
 
-	// Dial connects to a TCP "host:port" within timeout; 0 or less is no limit but the
-	// system's. Names are resolved off the executor. Errors are those of net.Dialer.
-	Dial(addr string, timeout time.Duration) (Conn, error)
+	// Dial connects to a TCP address within timeout; 0 or less is no limit but the system's. stop ends
+	// it early; nil: nobody does. Errors are those of net.Dialer.
+	Dial(to netip.AddrPort, timeout time.Duration, stop *Stop) (Conn, error)
 
 	// Relief returns another executor of the engine, one that should take over an accepted
 	// connection of this one, or nil. It costs next to nothing.

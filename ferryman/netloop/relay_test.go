@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,7 +41,7 @@ func (r *relay) get(ex netloop.Executor) (netloop.Conn, error) {
 		c.Close()
 	}
 	r.mu.Unlock()
-	return ex.Dial(r.upstream, patience)
+	return ex.Dial(netip.MustParseAddrPort(r.upstream), patience, nil)
 }
 
 func (r *relay) put(ex netloop.Executor, c netloop.Conn) {

@@ -55,6 +55,12 @@ func polled(fd int, events int16) int16 {
 	return p.Revents
 }
 
+// unread is how many bytes a socket has that were not read. An end of stream is none.
+func unread(fd int) int {
+	n, _ := unix.IoctlGetInt(fd, unix.SIOCINQ)
+	return n
+}
+
 func accept(fd int, from *unix.RawSockaddrAny) (int, syscall.Errno) {
 	size := uint32(unix.SizeofSockaddrAny)
 	n, _, e := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(from)),

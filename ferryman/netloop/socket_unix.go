@@ -2,7 +2,11 @@
 
 package netloop
 
-import "golang.org/x/sys/unix"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // canPeek says whether quiet and gone work on this system.
 const canPeek = true
@@ -25,10 +29,33 @@ func gone(fd int) (gone, broken bool) {
 // peek receives a byte and leaves it where it is.
 func peek(fd int) (int, error) {
 	var b [1]byte
+	n, errno := recv(fd, b[:], unix.MSG_PEEK)
+	if errno != 0 {
+		return n, errno
+	}
+	return n, nil
+}
+
+// unread is how many bytes a socket has that were not read, 64 KiB at most. An end of stream is none.
+func unread(fd int) int {
+	n, _ := recv(fd, make([]byte, 64<<10), unix.MSG_PEEK)
+	return max(n, 0)
+}
+
+func recv(fd int, b []byte, flags int) (int, syscall.Errno) {
 	for {
-		n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		if err != unix.EINTR {
-			return n, err
+		n, _, err := unix.Recvfrom(fd, b, flags|unix.MSG_DONTWAIT)
+		if errno, _ := err.(syscall.Errno); errno != unix.EINTR {
+			return n, errno
+		}
+	}
+}
+
+func send(fd int, b []byte) (int, syscall.Errno) {
+	for {
+		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT)
+		if errno, _ := err.(syscall.Errno); errno != unix.EINTR {
+			return n, errno
 		}
 	}
 }

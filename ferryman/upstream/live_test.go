@@ -190,7 +190,7 @@ func TestDial_FailureCountsNothing(t *testing.T) {
 		for _, ex := range r.ex {
 			var c *upstream.Conn
 			var err error
-			on(t, ex, func() { c, err = r.up.Dial(ex, patience) })
+			on(t, ex, func() { c, err = connect(r.up, ex) })
 			require.Error(t, err)
 			require.Nil(t, c)
 		}
@@ -199,7 +199,7 @@ func TestDial_FailureCountsNothing(t *testing.T) {
 }
 
 func TestUpstream_TellsItsCircuit(t *testing.T) {
-	u := upstream.New("a:80", 1, breakerConfig)
+	u := upstream.New("a:80", 1, breakerConfig, nil)
 	require.Equal(t, "a:80", u.Addr())
 	require.Zero(t, u.State())
 	now := time.Now()

@@ -17,9 +17,13 @@ const maxIdle = 512
 type pool struct {
 	size atomic.Int64 // len(idle), for readers without the lock
 
-	mu   sync.Mutex // guards what follows
-	idle []*Conn
-	ex   netloop.Executor // the executor whose connections these are; nil until the first push
+	maxDials int
+
+	mu      sync.Mutex // guards what follows
+	idle    []*Conn
+	ex      netloop.Executor // the executor whose connections these are; nil until somebody waits for the first
+	waiting queue            // while somebody does, nothing is pooled but what only others could use
+	dials   int              // under way
 }
 
 func (p *pool) executor() netloop.Executor {
@@ -42,30 +46,37 @@ func (p *pool) pop() *Conn {
 	return c
 }
 
-// push returns the oldest connection for the caller to close where the pool is full.
-func (p *pool) push(ex netloop.Executor, c *Conn) (surplus *Conn) {
+// push gives c to whoever waits, or takes it in. It returns the oldest connection for the caller to close where the
+// pool is full.
+func (p *pool) push(c *Conn) (taken bool, surplus *Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ex = ex
+	for w := p.waiting.first; w != nil; w = w.next {
+		if !w.fresh {
+			c.reused = true
+			p.wake(w, c, nil)
+			return true, nil
+		}
+	}
 	if len(p.idle) >= maxIdle {
 		surplus = p.idle[0]
 		copy(p.idle, p.idle[1:])
 		p.idle[len(p.idle)-1] = c
-		return surplus
+		return false, surplus
 	}
 	p.idle = append(p.idle, c)
 	p.size.Store(int64(len(p.idle)))
-	return nil
+	return false, nil
 }
 
 // closeBelow closes every connection, or those put back before a moment and those that are no
-// longer quiet. It runs on the pool's executor.
+// longer fit for use. It runs on the pool's executor.
 func (p *pool) closeBelow(before time.Time, every bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kept := p.idle[:0]
 	for _, c := range p.idle {
-		if !every && !c.since.Before(before) && c.SeemsQuiet() {
+		if !every && !c.since.Before(before) && c.fit(p.ex.Now(), false) {
 			kept = append(kept, c)
 			continue
 		}

@@ -1,11 +1,13 @@
 package upstream_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/Bunty9/ferryman/ferryman/dial"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
@@ -24,7 +26,23 @@ func (e *fakeExecutor) Index() int     { return e.index }
 func (e *fakeExecutor) Now() time.Time { return e.now }
 func (e *fakeExecutor) Post(f func())  { e.posted = append(e.posted, f) }
 
-func (e *fakeExecutor) Dial(string, time.Duration) (netloop.Conn, error) { return e.onDial(), nil }
+func (e *fakeExecutor) Go(f func()) { f() }
+
+func (e *fakeExecutor) NewGate() netloop.Gate { return &fakeGate{} }
+
+func (e *fakeExecutor) Dial(netip.AddrPort, time.Duration, *netloop.Stop) (netloop.Conn, error) {
+	return e.onDial(), nil
+}
+
+// fakeGate is one that nobody has to wait at.
+type fakeGate struct{ open bool }
+
+func (g *fakeGate) Open() { g.open = true }
+func (g *fakeGate) Wait() {
+	if !g.open {
+		panic("it would wait for ever")
+	}
+}
 
 // turn runs what was posted.
 func (e *fakeExecutor) turn() {
@@ -69,7 +87,7 @@ type fakes struct {
 }
 
 func newFakes(t testing.TB, executors int) *fakes {
-	f := &fakes{t: t, up: upstream.New("a:80", executors, breakerConfig)}
+	f := &fakes{t: t, up: upstream.New("127.0.0.1:80", executors, breakerConfig, dial.New(dial.Options{}))}
 	for i := range executors {
 		f.ex = append(f.ex, &fakeExecutor{index: i, now: time.Unix(1_000_000, 0)})
 	}
@@ -89,7 +107,7 @@ func (f *fakes) dial(i int) (c *upstream.Conn, socket *fakeConn) {
 	f.ex[i].onDial = func() netloop.Conn { return socket }
 	f.on(i, func(ex *fakeExecutor) {
 		var err error
-		c, err = f.up.Dial(ex, 0)
+		c, err = connect(f.up, ex)
 		require.NoError(f.t, err)
 	})
 	return c, socket

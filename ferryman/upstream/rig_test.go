@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/Bunty9/ferryman/ferryman/breaker"
+	"github.com/Bunty9/ferryman/ferryman/dial"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
@@ -49,7 +50,7 @@ func newRig(t *testing.T, e netloop.Engine) *rig {
 	far := listen(t)
 	return &rig{
 		t: t, far: far,
-		up: upstream.New(far.Addr().String(), e.Executors(), breakerConfig),
+		up: upstream.New(far.Addr().String(), e.Executors(), breakerConfig, dial.New(dial.Options{})),
 		ex: executors(t, e),
 	}
 }
@@ -129,13 +130,20 @@ func (r *rig) dial(ex netloop.Executor) conn {
 	r.t.Helper()
 	var c *upstream.Conn
 	var err error
-	on(r.t, ex, func() { c, err = r.up.Dial(ex, patience) })
+	on(r.t, ex, func() { c, err = connect(r.up, ex) })
 	require.NoError(r.t, err)
 	far, err := r.far.Accept()
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { far.Close() })
 	require.NoError(r.t, far.SetDeadline(time.Now().Add(patience)))
 	return conn{c, far.(*net.TCPConn)}
+}
+
+// connect opens a connection on ex, as one of its strands.
+func connect(u *upstream.Upstream, ex netloop.Executor) (*upstream.Conn, error) {
+	var w upstream.Waiter
+	w.Reset(u, ex, true, false)
+	return w.Connection(patience)
 }
 
 // idle asks the pool of ex.

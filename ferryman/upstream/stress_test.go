@@ -71,7 +71,7 @@ func borrow(r *rig, ex netloop.Executor, random *rand.Rand, opened *sync.WaitGro
 	if c == nil {
 		opened.Add(1)
 		var err error
-		if c, err = r.up.Dial(ex, patience); err != nil {
+		if c, err = connect(r.up, ex); err != nil {
 			opened.Done()
 			return
 		}

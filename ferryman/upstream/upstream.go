@@ -1,26 +1,38 @@
 package upstream
 
 import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/breaker"
-	"github.com/Bunty9/ferryman/ferryman/h1"
+	"github.com/Bunty9/ferryman/ferryman/dial"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // Upstream is one host:port. It outlives the configurations that name it.
 type Upstream struct {
 	addr    string
+	dialer  *dial.Dialer
+	target  dial.Target // addr, parsed
 	breaker *breaker.Breaker
 	pools   []pool // by executor index
 	inUse   atomic.Int64
 	retired atomic.Bool // once set, no connection is pooled any more
+	maxAge  atomic.Int64
+	addrs   atomic.Pointer[[]netip.Addr] // of its name, when they were asked for last by Renew
 }
 
 // New returns an upstream without connections for executors with an index under executors.
-func New(addr string, executors int, c breaker.Config) *Upstream {
-	return &Upstream{addr: addr, breaker: breaker.New(c), pools: make([]pool, executors)}
+func New(addr string, executors int, c breaker.Config, d *dial.Dialer) *Upstream {
+	u := &Upstream{addr: addr, dialer: d, target: dial.Parse(addr), breaker: breaker.New(c), pools: make([]pool, executors)}
+	for i := range u.pools {
+		u.pools[i].maxDials = max(leastDials, maxDials/executors)
+	}
+	return u
 }
 
 // Addr is the host:port, as configured.
@@ -51,7 +63,7 @@ func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 		if c == nil {
 			return nil
 		}
-		if sure && c.Quiet() || !sure && c.SeemsQuiet() {
+		if c.fit(ex.Now(), sure) {
 			u.inUse.Add(1)
 			c.reused = true
 			return c
@@ -60,16 +72,37 @@ func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 	}
 }
 
-// Dial opens a new connection within timeout.
-func (u *Upstream) Dial(ex netloop.Executor, timeout time.Duration) (*Conn, error) {
-	socket, err := ex.Dial(u.addr, timeout)
+// open dials.
+func (u *Upstream) open(ex netloop.Executor, timeout time.Duration) (*Conn, error) {
+	socket, err := u.dialer.Dial(ex, u.target, timeout, nil)
 	if err != nil {
 		return nil, err
 	}
 	u.inUse.Add(1)
-	c := &Conn{Conn: socket, up: u}
+	c := &Conn{Conn: socket, up: u, born: ex.Now(), share: 0.9 + 0.2*rand.Float64()}
 	c.In.Reset(socket)
 	return c, nil
+}
+
+// DialContext opens a connection that is the caller's own, the way requests go. ex must be an executor of goroutines.
+func (u *Upstream) DialContext(ctx context.Context, ex netloop.Executor) (net.Conn, error) {
+	return u.dialer.DialContext(ctx, ex, u.target)
+}
+
+// SetMaxAge says how long after its dial, give or take a tenth, a connection takes another exchange; 0 is no limit.
+func (u *Upstream) SetMaxAge(d time.Duration) { u.maxAge.Store(int64(d)) }
+
+// Renew asks within timeout which addresses the upstream's name has now. Connections to others take no exchange any more.
+func (u *Upstream) Renew(ex netloop.Executor, timeout time.Duration) error {
+	if !u.target.IsName() {
+		return nil
+	}
+	addrs, err := u.dialer.ResolveAnew(ex, u.target, timeout)
+	if err == nil {
+		u.addrs.Store(&addrs)
+		u.Prune(time.Time{})
+	}
+	return err
 }
 
 // Retire closes the idle connections and lets no other be pooled. Exchanges go on.
@@ -78,8 +111,8 @@ func (u *Upstream) Retire() {
 	u.each(func(p *pool) { p.closeBelow(time.Time{}, true) })
 }
 
-// Prune closes the connections that have been idle since before a moment or were closed by the
-// upstream. Call it now and then, from any goroutine.
+// Prune closes the connections that have been idle since before a moment or are not fit for use any more: closed by the
+// upstream, too old, to an address that its name has lost. Call it now and then, from any goroutine.
 func (u *Upstream) Prune(before time.Time) {
 	u.each(func(p *pool) { p.closeBelow(before, false) })
 }
@@ -92,41 +125,4 @@ func (u *Upstream) each(f func(*pool)) {
 			ex.Post(func() { f(p) })
 		}
 	}
-}
-
-// Conn is a connection to an upstream that one exchange uses at a time.
-type Conn struct {
-	netloop.Conn
-	In     h1.Reader
-	up     *Upstream
-	reused bool
-	since  time.Time // when it was put back
-}
-
-// Reused reports whether an earlier exchange used the connection: then its failure may only mean
-// that the upstream had closed it.
-func (c *Conn) Reused() bool { return c.reused }
-
-// Put gives the connection back after a complete exchange. Bytes that nobody asked for close it.
-func (c *Conn) Put(ex netloop.Executor) {
-	if c.In.Buffered() > 0 || c.up.retired.Load() || !c.SeemsQuiet() {
-		c.Discard()
-		return
-	}
-	c.In.Release()
-	c.up.inUse.Add(-1)
-	c.since = ex.Now()
-	if surplus := c.up.pools[ex.Index()].push(ex, c); surplus != nil {
-		surplus.Conn.Close()
-	}
-	if c.up.retired.Load() { // retired between the look and the push
-		c.up.Retire()
-	}
-}
-
-// Discard closes the connection.
-func (c *Conn) Discard() {
-	c.In.Release()
-	c.up.inUse.Add(-1)
-	c.Conn.Close()
 }

@@ -56,7 +56,7 @@ func TestPackages_HaveExactlyOneDoc(t *testing.T) {
 
 // What each package of the proxy may import of the proxy, beside the standard library, and of others.
 var imports = map[string]struct{ own, others string }{
-	"":                   {"breaker certificate config h1 h2 health internal/limits logqueue metrics netloop route upstream", "golang.org/x/net/http2"},
+	"":                   {"breaker certificate config dial h1 h2 health internal/limits logqueue metrics netloop route upstream", "golang.org/x/net/http2"},
 	"breaker":            {"", ""},
 	"route":              {"", ""},
 	"health":             {"", ""},
@@ -64,8 +64,9 @@ var imports = map[string]struct{ own, others string }{
 	"h2":                 {"h1", "golang.org/x/net/http2 golang.org/x/net/http/httpguts"},
 	"internal/limits":    {"", ""},
 	"logqueue":           {"", ""},
+	"dial":               {"netloop", ""},
 	"netloop":            {"", "golang.org/x/sys/unix"},
-	"upstream":           {"breaker h1 netloop", ""},
+	"upstream":           {"breaker dial h1 netloop", ""},
 	"internal/filewatch": {"", "github.com/fsnotify/fsnotify"},
 	"config":             {"internal/filewatch", "github.com/pelletier/go-toml/v2"},
 	"certificate":        {"internal/filewatch", ""},

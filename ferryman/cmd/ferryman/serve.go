@@ -238,6 +238,7 @@ func (s *service) serveClients() {
 }
 
 func (s *service) reload() {
+	s.proxy.RefreshNames()
 	for _, poke := range s.pokes {
 		select {
 		case poke <- struct{}{}:
