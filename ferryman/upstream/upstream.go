@@ -15,7 +15,8 @@ type Upstream struct {
 	breaker *breaker.Breaker
 	pools   []pool // by executor index
 	inUse   atomic.Int64
-	retired atomic.Bool // once set, no connection is pooled any more
+	retired atomic.Bool  // once set, no connection is pooled any more
+	stray   atomic.Int64 // when bytes that nobody asked for were found on an idle connection; 0: never
 }
 
 // New returns an upstream without connections for executors with an index under executors.
@@ -51,11 +52,13 @@ func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 		if c == nil {
 			return nil
 		}
-		if sure && c.Quiet() || !sure && c.SeemsQuiet() {
+		ask := sure || c.doubtful
+		if ask && c.Quiet() || !ask && c.SeemsQuiet() {
 			u.inUse.Add(1)
-			c.reused = true
+			c.reused, c.doubtful = true, false
 			return c
 		}
+		c.noteStray(ex.Now())
 		c.Conn.Close()
 	}
 }
@@ -101,6 +104,8 @@ type Conn struct {
 	up     *Upstream
 	reused bool
 	since  time.Time // when it was put back
+
+	doubtful bool // the last answer had no body by rule: bytes of one may follow all the same
 }
 
 // Reused reports whether an earlier exchange used the connection: then its failure may only mean
@@ -109,13 +114,18 @@ func (c *Conn) Reused() bool { return c.reused }
 
 // Put gives the connection back after a complete exchange. Bytes that nobody asked for close it.
 func (c *Conn) Put(ex netloop.Executor) {
-	if c.In.Buffered() > 0 || c.up.retired.Load() || !c.SeemsQuiet() {
+	c.since = ex.Now()
+	if c.In.Buffered() > 0 || !c.SeemsQuiet() {
+		c.noteStray(c.since)
+		c.Discard()
+		return
+	}
+	if c.up.retired.Load() || c.doubtful && c.up.strays(c.since) {
 		c.Discard()
 		return
 	}
 	c.In.Release()
 	c.up.inUse.Add(-1)
-	c.since = ex.Now()
 	if surplus := c.up.pools[ex.Index()].push(ex, c); surplus != nil {
 		surplus.Conn.Close()
 	}
