@@ -117,6 +117,9 @@ func (e *exchange) giveBack() {
 		e.drop()
 		return
 	}
+	if e.framing == h1.None && e.resp.DeclaredLength() != 0 {
+		e.up.Doubt()
+	}
 	e.up.Put(e.ex)
 	e.up = nil
 }

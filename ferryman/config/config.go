@@ -34,7 +34,8 @@ type Config struct {
 	UpstreamMaxAge time.Duration
 	// ClientIdleTimeout is how long a kept-alive client connection may be idle.
 	ClientIdleTimeout time.Duration
-	// BodyIdleTimeout ends a body that makes no progress. 0 never does.
+	// BodyIdleTimeout ends a body that makes no progress, or a tunnel in which neither side does. 0
+	// never does.
 	BodyIdleTimeout time.Duration
 	// MaxConnections limits the client connections. 0 is no limit.
 	MaxConnections int
@@ -54,7 +55,7 @@ type Route struct {
 	Cooldown time.Duration
 	// StripPrefix forwards the path without the prefix.
 	StripPrefix bool
-	// Upgrade lets WebSocket and other upgrades through.
+	// Upgrade lets WebSocket and other upgrades through, with a body if the request has one.
 	Upgrade bool
 }
 

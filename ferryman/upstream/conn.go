@@ -20,19 +20,27 @@ type Conn struct {
 	born   time.Time     // when it was dialled
 	share  float64       // of the upstream's largest age that is this one's
 	known  *[]netip.Addr // those of the upstream's addresses among which this one's was found
+
+	doubtful bool // the last answer had no body by rule: bytes of one may follow all the same
 }
 
 // Reused reports whether an earlier exchange used the connection: then its failure may only mean
 // that the upstream had closed it.
 func (c *Conn) Reused() bool { return c.reused }
 
+// worn reports whether the connection takes no other exchange, whatever can be read from it: it is too old, or
+// leads to an address that the upstream's name has lost.
+func (c *Conn) worn(now time.Time) bool {
+	age, limit := float64(now.Sub(c.born)), c.up.maxAge.Load()
+	return limit > 0 && age > c.share*float64(limit) || !c.leadsThere()
+}
+
 // fit reports whether the connection can carry another exchange. sure asks the kernel.
 func (c *Conn) fit(now time.Time, sure bool) bool {
-	age := float64(now.Sub(c.born))
-	if limit := c.up.maxAge.Load(); limit > 0 && age > c.share*float64(limit) || !c.leadsThere() {
+	if c.worn(now) {
 		return false
 	}
-	if sure {
+	if sure || c.doubtful {
 		return c.Quiet()
 	}
 	return c.SeemsQuiet()
@@ -55,12 +63,17 @@ func (c *Conn) leadsThere() bool {
 
 // Put gives the connection back after a complete exchange. Bytes that nobody asked for close it.
 func (c *Conn) Put(ex netloop.Executor) {
-	if c.In.Buffered() > 0 || c.up.retired.Load() || !c.fit(ex.Now(), false) {
+	c.since = ex.Now()
+	if c.In.Buffered() > 0 || !c.SeemsQuiet() {
+		c.noteStray(c.since)
+		c.Discard()
+		return
+	}
+	if c.up.retired.Load() || c.worn(c.since) || c.doubtful && c.up.strays(c.since) {
 		c.Discard()
 		return
 	}
 	c.In.Release()
-	c.since = ex.Now()
 	taken, surplus := c.up.pools[ex.Index()].push(c)
 	if taken {
 		return

@@ -60,6 +60,7 @@ type fakeConn struct {
 	ex           *fakeExecutor
 	loud         bool // something can be read
 	loudOnAsking bool // something can be read, but only the kernel knows
+	stray        int  // how many bytes that is; 0: it is the end
 	closed       int
 	onLook       func()
 }
@@ -72,6 +73,13 @@ func (c *fakeConn) SeemsQuiet() bool {
 }
 
 func (c *fakeConn) Quiet() bool { return !c.loud && !c.loudOnAsking }
+
+func (c *fakeConn) SetReadDeadline(time.Time) error { return nil }
+
+func (c *fakeConn) Read(b []byte) (int, error) {
+	require.True(c.t, c.loud || c.loudOnAsking, "it would block")
+	return min(c.stray, len(b)), nil
+}
 
 func (c *fakeConn) Close() error {
 	c.closed++

@@ -24,6 +24,7 @@ type Upstream struct {
 	retired atomic.Bool // once set, no connection is pooled any more
 	maxAge  atomic.Int64
 	addrs   atomic.Pointer[[]netip.Addr] // of its name, when they were asked for last by Renew
+	stray   atomic.Int64                 // when bytes that nobody asked for were found on an idle connection; 0: never
 }
 
 // New returns an upstream without connections for executors with an index under executors.
@@ -65,9 +66,10 @@ func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 		}
 		if c.fit(ex.Now(), sure) {
 			u.inUse.Add(1)
-			c.reused = true
+			c.reused, c.doubtful = true, false
 			return c
 		}
+		c.noteStray(ex.Now())
 		c.Conn.Close()
 	}
 }

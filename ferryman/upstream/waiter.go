@@ -44,9 +44,14 @@ func (w *Waiter) Reset(u *Upstream, ex netloop.Executor, fresh, sure bool) {
 func (w *Waiter) Connection(timeout time.Duration) (*Conn, error) {
 	for {
 		c, err := w.wait(timeout)
-		if err != nil || !w.sure || !c.reused || c.Quiet() {
+		if err != nil || !c.reused {
 			return c, err
 		}
+		if !w.sure && !c.doubtful || c.Quiet() {
+			c.doubtful = false
+			return c, nil
+		}
+		c.noteStray(w.ex.Now())
 		c.Discard() // its upstream has closed it meanwhile
 	}
 }
