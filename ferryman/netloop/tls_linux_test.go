@@ -122,7 +122,9 @@ func TestTLS_ManyRecordsInOneSegment(t *testing.T) {
 }
 
 // stuck has a strand write tooMuch to a client that reads nothing. It waits for room in the socket from
-// the first moment on: that there is none was found out before.
+// the first moment on: that there is none was found out before. For how long there is none is the kernel's
+// affair: where its memory for sockets was short, room comes back although nobody reads.
+// What is received at the end tells how much of tooMuch was taken in all.
 func stuck(t *testing.T, s side) <-chan outcome {
 	t.Helper()
 	rest := tooMuch
@@ -134,7 +136,10 @@ func stuck(t *testing.T, s side) <-chan outcome {
 		}
 		s.conn.SetWriteDeadline(time.Time{})
 	})
-	wrote := result(s.ex, func() outcome { n, err := s.conn.Write(rest); return outcome{n, err} })
+	wrote := result(s.ex, func() outcome {
+		n, err := s.conn.Write(rest)
+		return outcome{len(tooMuch) - len(rest) + n, err}
+	})
 	on(t, s.ex, func() {}) // it has had its turn
 	require.Empty(t, wrote)
 	return wrote
@@ -179,6 +184,7 @@ func TestTLS_AKeyUpdateIsAnsweredAtOnce(t *testing.T) {
 	})
 }
 
+// What waits to be sent goes out all the same, then the alert, and whoever writes is told only then.
 func TestTLS_GarbageEndsReadingWhileAWriterWaits(t *testing.T) {
 	for name, garbage := range map[string]func(*scribe) []byte{
 		"no record":     func(*scribe) []byte { return []byte("GET / HTTP/1.1\r\n\r\n") },
@@ -192,14 +198,17 @@ func TestTLS_GarbageEndsReadingWhileAWriterWaits(t *testing.T) {
 			client.send(t, garbage(client))
 			require.Error(t, receive(t, ended, "the end of reading"))
 			roundTrip(t, bystander, "nobody else is held up")
-			require.Empty(t, wrote)
 			on(t, s.ex, func() {
 				_, err := s.conn.Read(make([]byte, 1))
 				assert.Error(t, err, "it stays")
 				assert.NoError(t, s.conn.Await(), "and is there to be read")
-				assert.NoError(t, s.conn.Close())
 			})
-			require.ErrorIs(t, receive(t, wrote, "the writer").err, net.ErrClosed)
+			got, err := io.Copy(io.Discard, client.tls)
+			require.ErrorContains(t, err, "remote error", "the alert")
+			o := receive(t, wrote, "the writer")
+			require.ErrorContains(t, o.err, "local error", "the same")
+			require.EqualValues(t, o.n, got, "nothing that was taken is lost")
+			on(t, s.ex, func() { assert.NoError(t, s.conn.Close()) })
 			roundTrip(t, bystander, "nobody else is held up")
 		})
 	}
@@ -336,9 +345,10 @@ func TestTLS_CloseNeverWaits(t *testing.T) {
 	s, _, bystander := scribed(t)
 	wrote := stuck(t, s)
 	on(t, s.ex, func() {
-		start := time.Now()
+		others := false
+		s.ex.Go(func() { others = true })
 		assert.NoError(t, s.conn.Close())
-		assert.Less(t, time.Since(start), time.Second)
+		assert.False(t, others, "it let others have their turn")
 	})
 	require.ErrorIs(t, receive(t, wrote, "the writer").err, net.ErrClosed)
 	roundTrip(t, bystander, "hello")
