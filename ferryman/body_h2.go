@@ -3,9 +3,10 @@ package ferryman
 import (
 	"io"
 	"os"
-	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // flow is a window that the client may fill (RFC 9113 section 5.2).
@@ -123,7 +124,7 @@ func (s *streamH2) stopBody() {
 func (s *streamH2) wait(w *waiters) error {
 	c, limit, late, woken := s.c, s.e.snap.config.BodyIdleTimeout, false, false
 	if limit > 0 {
-		defer time.AfterFunc(limit, func() {
+		defer netloop.After(limit, func() {
 			c.post(func() {
 				if !woken { // or else the stream may serve another connection
 					late = true
