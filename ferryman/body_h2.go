@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 const (
@@ -223,7 +225,7 @@ func (s *streamH2) wait(w *waiters) error {
 	c, limit, late, woken := s.c, s.e.snap.config.BodyIdleTimeout, false, false
 	g := c.ex.NewGate()
 	if limit > 0 {
-		defer time.AfterFunc(limit, func() {
+		defer netloop.After(limit, func() {
 			c.post(func() {
 				if !woken { // or else the stream may serve another connection
 					late = true

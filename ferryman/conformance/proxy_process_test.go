@@ -102,6 +102,9 @@ func startProcess(t *testing.T, m mode, s processSpec) *proxyProcess {
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
 	p.end = sync.OnceFunc(func() {
+		for _, c := range p.clients {
+			c.close()
+		}
 		in.Close()
 		require.NoError(t, p.cmd.Wait(), "%s", p.log.text())
 		p.log.noPanic(t)
@@ -117,7 +120,8 @@ func startProcess(t *testing.T, m mode, s processSpec) *proxyProcess {
 
 // scrape is the rig's metrics, from the child.
 func (p *proxyProcess) scrape() map[string]float64 {
-	resp, err := http.Get("http://" + p.metrics + "/metrics")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + p.metrics + "/metrics")
 	require.NoError(p.t, err)
 	defer resp.Body.Close()
 	m := map[string]float64{}
