@@ -74,35 +74,26 @@ func (f *front) drains(t *testing.T) {
 	}
 }
 
-// circuit is the state of an upstream's.
-func (f *front) circuit(t *testing.T, upstream string) string {
-	t.Helper()
-	page, err := labenv.ReadPage(t.Context(), f.metrics+"/metrics")
-	require.NoError(t, err)
-	return page.Circuit(upstream)
-}
-
-// sum adds up the series of a name that have all of these labels.
-func (f *front) sum(t *testing.T, name string, labels ...string) float64 {
-	t.Helper()
-	page, err := labenv.ReadPage(t.Context(), f.metrics+"/metrics")
-	require.NoError(t, err)
-	return page.Sum(name, labels...)
+func (f *front) page(ctx context.Context) (labenv.Page, error) {
+	return labenv.ReadPage(ctx, f.metrics+"/metrics")
 }
 
 // opened is how often an upstream's circuit has opened.
 func (f *front) opened(t *testing.T, upstream string) float64 {
 	t.Helper()
-	return f.sum(t, "ferryman_circuit_transitions_total", fmt.Sprintf("upstream=%q", upstream), `to="open"`)
+	page, err := f.page(t.Context())
+	require.NoError(t, err)
+	return page.Sum("ferryman_circuit_transitions_total", fmt.Sprintf("upstream=%q", upstream), `to="open"`)
 }
 
 func (f *front) becomes(t *testing.T, upstream, state string) {
 	t.Helper()
-	eventually(t, 20*time.Second, "a circuit that is "+state, func(context.Context) error {
-		if now := f.circuit(t, upstream); now != state {
+	eventually(t, 20*time.Second, "a circuit that is "+state, func(ctx context.Context) error {
+		page, err := f.page(ctx)
+		if now := page.Circuit(upstream); err == nil && now != state {
 			return fmt.Errorf("it is %s", now)
 		}
-		return nil
+		return err
 	})
 }
 

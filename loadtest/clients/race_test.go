@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -63,13 +62,7 @@ func comeAndGo(t *testing.T, f *front, body string, meanwhile func()) {
 		for _, c := range commands {
 			running = append(running, launch(t, c[0], c[1:]...))
 		}
-		at := f.sum(t, "ferryman_requests_total")
-		eventually(t, 30*time.Second, "some hundred requests", func(context.Context) error {
-			if now := f.sum(t, "ferryman_requests_total") - at; now < 500 {
-				return fmt.Errorf("%.0f so far", now)
-			}
-			return nil
-		})
+		answered(t, f, 500)
 		if round == 1 {
 			meanwhile()
 		}
@@ -77,10 +70,28 @@ func comeAndGo(t *testing.T, f *front, body string, meanwhile func()) {
 			p.kill(t)
 		}
 	}
-	eventually(t, 20*time.Second, "all connections of clients to end", func(context.Context) error {
-		if now := f.sum(t, "ferryman_connections"); now > 0 {
-			return fmt.Errorf("%.0f left; %s", now, strings.TrimSpace(f.printed()))
+	eventually(t, 20*time.Second, "all connections of clients to end", func(ctx context.Context) error {
+		page, err := f.page(ctx)
+		if now := page.Sum("ferryman_connections"); err == nil && now > 0 {
+			return fmt.Errorf("%.0f left", now)
 		}
-		return nil
+		return err
+	})
+}
+
+// answered waits until f has answered so many requests more.
+func answered(t *testing.T, f *front, n float64) {
+	t.Helper()
+	at := -1.0
+	eventually(t, 30*time.Second, "some hundred requests", func(ctx context.Context) error {
+		page, err := f.page(ctx)
+		now := page.Sum("ferryman_requests_total")
+		if err == nil && at < 0 {
+			at = now
+		}
+		if now < at+n {
+			return fmt.Errorf("%.0f so far", now-at)
+		}
+		return err
 	})
 }

@@ -46,6 +46,17 @@ async def answer(send, body, kind="text/plain", status=200, *fields):
     await part(send, body, False)
 
 
+async def read(receive):
+    """Takes the whole of a body; where the client has gone the answer goes nowhere."""
+    length, digest, more = 0, hashlib.sha256(), True
+    while more:
+        message = await receive()
+        body, more = message.get("body", b""), message.get("more_body", False)
+        length += len(body)
+        digest.update(body)
+    return length, digest.hexdigest()
+
+
 async def nothing(scope, query, receive, send):
     await answer(send, b"nothing of this name", "text/plain", 404)
 
@@ -55,6 +66,7 @@ async def do_health(scope, query, receive, send):
 
 
 async def do_fields(scope, query, receive, send):
+    await read(receive)
     fields = [(name.decode().lower(), value.decode()) for name, value in scope["headers"]]
     fields.sort(key=lambda field: field[0])
     seen = {"method": scope["method"], "target": scope["raw_path"].decode(), "fields": fields}
@@ -89,15 +101,8 @@ async def do_chunks(scope, query, receive, send):
 
 
 async def do_sum(scope, query, receive, send):
-    length, digest, more = 0, hashlib.sha256(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return
-        body, more = message.get("body", b""), message.get("more_body", False)
-        length += len(body)
-        digest.update(body)
-    seen = {"bytes": length, "sha256": digest.hexdigest()}
+    length, digest = await read(receive)
+    seen = {"bytes": length, "sha256": digest}
     await answer(send, json.dumps(seen).encode(), "application/json")
 
 

@@ -30,6 +30,7 @@ def do_health(environ, query, start_response):
 
 
 def do_fields(environ, query, start_response):
+    environ["wsgi.input"].read()
     fields = sorted((key[5:].lower().replace("_", "-"), value) for key, value in environ.items() if key[:5] == "HTTP_")
     for key in "CONTENT_TYPE", "CONTENT_LENGTH":
         if environ.get(key):
