@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"math/big"
 	mathrand "math/rand/v2"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -49,6 +51,13 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(work)
+	flag.Parse()
+	if runtime.GOMAXPROCS(0) < 4 { // they wait more than they compute
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	if err := prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, "prepare:", err)
 		return 1
