@@ -56,7 +56,7 @@ func TestModules_HaveNoReplaceAndOneGoLine(t *testing.T) {
 func TestModules_NoneIsUnderTheAGPL(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dir := range modules(t) {
-		args := []string{"list", "-deps", "-test", "-tags", "integration", "-f", "{{with .Module}}{{.Path}} {{.Dir}}{{end}}", "./..."}
+		args := []string{"list", "-deps", "-test", "-tags", "integration,clients", "-f", "{{with .Module}}{{.Path}} {{.Dir}}{{end}}", "./..."}
 		if strings.Contains(read(t, path.Join(dir, "go.mod")), "\ntool ") {
 			args = append(args, "tool")
 		}

@@ -115,7 +115,7 @@ func (l *lab) lintModules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.sh(ctx, ".", bin+" run --allow-parallel-runners --timeout 15m --build-tags integration ./... ./ferryman/... ./echo-upstream/...")
+	return l.sh(ctx, ".", bin+" run --allow-parallel-runners --timeout 15m --build-tags integration,clients ./... ./ferryman/... ./echo-upstream/...")
 }
 
 // install builds a tool once for each version.
