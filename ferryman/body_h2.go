@@ -79,12 +79,14 @@ func (c *clientH2) holdBack() {
 	}
 }
 
-// come takes in what has come of the body. It must be as long as declared (RFC 9113 section 8.1.1).
+// come takes in what has come of the body. It must be as long as declared (RFC 9113 section 8.1.1), but for a
+// client that has its answer already and gives up the rest, as curl does: the answer goes on, the body does not.
 func (s *streamH2) come(b []byte, end bool) error {
 	s.append(b)
 	s.ended = end
 	n := s.taken + int64(len(s.in)-s.read)
-	if s.declared >= 0 && (n > s.declared || end && n < s.declared) {
+	s.short = end && n < s.declared && s.answered
+	if s.declared >= 0 && (n > s.declared || end && n < s.declared && !s.short) {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol}
 	}
 	s.wake.wakeAll()
@@ -111,6 +113,8 @@ func (s *streamH2) ready() (int, error) {
 	switch {
 	case s.lost, s.stopped:
 		return 0, errClientGone
+	case s.short:
+		return 0, nil
 	case s.ended && n == 0:
 		return 0, io.EOF
 	case !s.ended && s.taken+int64(n) == s.declared:

@@ -218,6 +218,8 @@ func (c *clientH2) takeReset(f *http2.RSTStreamFrame) error {
 	}
 	if c.ex.Now().Sub(s.opened) < hasty {
 		c.waste(1)
+	} else {
+		c.worked(answersPerStream)
 	}
 	s.cancel()
 	return nil

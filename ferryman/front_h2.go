@@ -58,6 +58,9 @@ func (s *streamH2) begin(e *exchange) error {
 	if n := e.contentLength(); n >= 0 {
 		e.head = h2.AppendField(e.head, "content-length", strconv.FormatInt(n, 10))
 	}
+	s.c.mu.Lock()
+	s.answered = true
+	s.c.mu.Unlock()
 	return s.appendHeaders(e.head, e.framing == h1.None || r.Status == 205)
 }
 

@@ -40,6 +40,8 @@ type streamH2 struct {
 	taken    int64         // bytes of the body that were read
 	declared int64         // its Content-Length, -1: none
 	ended    bool          // the client has ended its side
+	answered bool          // the final head was relayed
+	short    bool          // it has ended its side before the end of the body, after that
 	stopped  bool          // the exchange wants no more of the body
 	finished bool          // the body was read to its end
 	lost     bool          // reset by either side, or the connection is lost
@@ -63,7 +65,7 @@ func borrowStream(c *clientH2, h headH2) *streamH2 {
 	s.c, s.id, s.origin, s.opened = c, h.id, c.from, c.ex.Now()
 	s.window, s.size, s.received = c.initial, firstWindow, flow{left: c.firstWindow()}
 	s.in, s.read, s.taken, s.ended, s.counts, s.code = s.in[:0], 0, 0, h.ended, true, http2.ErrCodeInternal
-	s.stopped, s.finished, s.lost, s.sent = false, false, false, false
+	s.stopped, s.finished, s.lost, s.sent, s.answered, s.short = false, false, false, false, false, false
 	return s
 }
 

@@ -190,3 +190,49 @@ func TestCase300_AnEarlyAnswerLeavesBeforeTheReset(t *testing.T) {
 		require.Empty(t, h.goaways)
 	})
 }
+
+// A client that gives up its upload, once it has the head of the answer, gets the rest of the answer.
+func TestCase300_AnUploadThatIsGivenUpCutsNoAnswer(t *testing.T) {
+	forEachH2Mode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m)
+		h := r.dialH2(t)
+		given := make(chan struct{})
+		r.U[1].play(func(c *uconn, _ *message) bool {
+			c.send("HTTP/1.1 403 Forbidden\r\nX-U: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\n")
+			<-given
+			c.send("gone")
+			return false
+		})
+		id := h.ask("POST", "/", false, "content-length", "1000000")
+		h.data(id, false, "the first of many")
+		h.until(t, "the head", func() bool { return h.stream(id).log != nil })
+		h.data(id, true, "")
+		h.alive(t) // so that it was read
+		close(given)
+		require.Equal(t, "gone", string(h.want(t, id, 403).data))
+		require.Empty(t, h.goaways)
+	})
+}
+
+// The frames that browsers send beside a request are no waste, also where the request is cancelled.
+func TestCase296_PrioritiesOfCancelledRequestsAreNoWaste(t *testing.T) {
+	forEachH2Mode(t, func(t *testing.T, m mode) {
+		r := newRig(t, m, func(s *setup) { s.recordMax = 1 })
+		r.U[2].playAlways(hang)
+		h := r.dialH2(t)
+		for round := range 6 {
+			var ids []uint32
+			for range 240 {
+				ids = append(ids, h.ask("GET", "/api", true))
+			}
+			r.U[2].awaitStarted(t, 240*(round+1))
+			pause(100 * time.Millisecond)
+			for _, id := range ids {
+				h.write(func() error { return h.fr.WritePriority(id, http2.PriorityParam{StreamDep: 0, Weight: 1}) })
+				h.rstStream(id, http2.ErrCodeCancel)
+			}
+			h.alive(t)
+		}
+		require.Empty(t, h.goaways)
+	})
+}
