@@ -154,9 +154,12 @@ func (e *exchange) pump() error {
 // wholeSent starts the header timeout, and from here on a client that ends its side has gone away.
 func (e *exchange) wholeSent() {
 	e.sent.Store(true)
-	e.setClock(e.ex.Now().Add(e.snap.config.UpstreamTimeout))
+	deadline := e.ex.Now().Add(e.snap.config.UpstreamTimeout)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !e.seen {
+		e.up.SetReadDeadline(deadline)
+	}
 	if !e.tunnelling {
 		e.client.guard(e.up)
 	}
