@@ -96,7 +96,7 @@ func TestServe_SecondOneBesideTheFirstIsAnError(t *testing.T) {
 		require.Equal(t, 1, second.status(10*time.Second))
 		require.Contains(t, second.output(), "address already in use: stop the other program or pass --")
 	}
-	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", 503) }))
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }))
 	defer busy.Close()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	require.NoError(t, os.WriteFile(file, []byte(route("/", a)), 0o644))
