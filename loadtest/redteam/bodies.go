@@ -165,11 +165,11 @@ var attackUnreadH2 = Attack{
 var attackUnreadH1 = Attack{
 	Name:  "unread-h1",
 	Few:   true,
-	About: "bodies that nobody takes: 1,000 HTTP/1.1 connections that send 256 KiB each, as far as it is taken",
+	About: "bodies that nobody takes: 500 HTTP/1.1 connections that send 256 KiB each, as far as it is taken",
 	Peak:  80,
 	run: func(r *rig) error {
 		head := []byte("POST /stall/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 262144\r\n\r\n")
-		err := r.each(1000, 200, func(int) error {
+		err := r.each(500, 40, func(int) error {
 			c, err := r.dial("http/1.1", 0)
 			if err != nil {
 				return err

@@ -64,11 +64,20 @@ func (b Breaches) word() string {
 	return "FAIL"
 }
 
-// lines are one for each, behind a line of figures.
+// lines are one for each, behind a line of figures. What a race detector says takes more.
 func (b Breaches) lines() string {
 	var s strings.Builder
 	for _, x := range b {
 		s.WriteString("\n   - " + x.Text)
+	}
+	return s.String()
+}
+
+// briefly is lines, each cut.
+func (b Breaches) briefly() string {
+	var s strings.Builder
+	for _, x := range b {
+		s.WriteString("\n   - " + strings.ReplaceAll(x.Text[:min(len(x.Text), 200)], "\n", " "))
 	}
 	return s.String()
 }

@@ -133,6 +133,12 @@ func (x *crossing) askH1(c *conn, in *bufio.Reader) (goOn bool) {
 	written := make(chan struct{}) // answers come while requests are sent, and may fill what lies between
 	go func() {
 		defer close(written)
+		if rand.IntN(8) == 0 {
+			at := rand.IntN(len(raw))
+			_, _ = io.WriteString(c, raw[:at])
+			pause(x.ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+			raw = raw[at:]
+		}
 		_, _ = io.WriteString(c, raw)
 	}()
 	defer func() { <-written }()

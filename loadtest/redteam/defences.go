@@ -56,10 +56,6 @@ var Defences = []Defence{
 		New: "c.up.retired.Load() || !c.SeemsQuiet() {\n\t\tc.Discard()\n\t\treturn\n\t}",
 	},
 	{
-		Name: "a client's connection goes on only behind its request's body", File: "client_h1.go", Attack: "crossing", Race: true,
-		Old: "if e.complete && !c.shut && c.body.Done() {", New: "if e.complete && !c.shut {",
-	},
-	{
 		Name: "the lock of the table of connections", File: "clients.go", Attack: "crossing", Race: true,
 		Old: "c.state.Store(clientClosed)\n\ts.mu.Lock()\n\tdefer s.mu.Unlock()", New: "c.state.Store(clientClosed)",
 	},

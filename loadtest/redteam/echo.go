@@ -52,25 +52,25 @@ func playEcho(c *uconn, q *question) bool {
 	case mood < 2: // dies before it answers
 		_ = c.SetLinger(0)
 		return false
-	case mood < 4: // answers before it has the body
+	case mood < 6: // answers before it has the body
 		return c.echo(401, q) == nil && c.takeEcho(q)
 	}
 	if !c.takeEcho(q) {
 		return false
 	}
 	switch {
-	case mood < 6: // dies within its head
+	case mood < 8: // dies within its head
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Non")
 		return false
-	case mood < 9: // or within its body
+	case mood < 11: // or within its body
 		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nX-Nonce: %s\r\nContent-Length: %d\r\n\r\n%s", q.nonce, q.want+10, pattern(q.nonce, q.want/2))
 		return false
-	case mood < 12 && q.want < 4000: // sends more than its answer, in one segment: what would be the next one's
+	case mood < 14 && q.want < 4000: // sends more than its answer, in one segment: what would be the next one's
 		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nX-Nonce: %s\r\nContent-Length: %d\r\n\r\n%s"+
 			"HTTP/1.1 200 OK\r\nX-Nonce: poison\r\nContent-Length: 6\r\n\r\npoison", q.nonce, q.want, pattern(q.nonce, q.want))
 		_, _ = c.in.Peek(1)
 		return false
-	case mood < 20: // takes its time
+	case mood < 22: // takes its time
 		pause(c.at.u.life, time.Duration(rand.IntN(20))*time.Millisecond)
 	}
 	return c.echo(200, q) == nil

@@ -26,7 +26,9 @@ func (r *rig) held(connections int, b []byte, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.Write(b)
+		if _, err = c.Write(b); len(b) > 16<<10 {
+			r.pause(20 * time.Millisecond) // what is felt should be the heads, not their copying
+		}
 		return err
 	})
 	r.pause(d)

@@ -72,7 +72,7 @@ func (p *Proof) without(ctx context.Context, d Defence) error {
 			return err
 		}
 		if p.with[key] = broken; !broken.OK() {
-			fmt.Fprintf(p.Out, "     %s breaks this with every defence on, which proves nothing:%s\n", d.Attack, broken.lines())
+			fmt.Fprintf(p.Out, "     %s breaks this with every defence on; what it breaks beyond counts:%s\n", d.Attack, broken.briefly())
 		}
 	}
 	broken, err := p.attempt(ctx, d, d.switchOff)
@@ -83,7 +83,7 @@ func (p *Proof) without(ctx context.Context, d Defence) error {
 	if more.OK() {
 		return fmt.Errorf("%s does not notice", d.Attack)
 	}
-	fmt.Fprintf(p.Out, "ok   without %q, %s gets through:%s\n", d.Name, d.Attack, more.lines())
+	fmt.Fprintf(p.Out, "ok   without %q, %s gets through:%s\n", d.Name, d.Attack, more.briefly())
 	return nil
 }
 

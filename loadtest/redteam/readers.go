@@ -14,10 +14,10 @@ import (
 var attackReaders = Attack{
 	Name:  "slow-readers",
 	Few:   true,
-	About: "answers of 8 MiB that nobody takes: 300 HTTP/1.1 connections, and 20 of HTTP/2 with 50 streams each",
+	About: "answers of 8 MiB that nobody takes: 100 HTTP/1.1 connections, and 20 of HTTP/2 with 20 streams each",
 	Peak:  100,
 	run: func(r *rig) error {
-		err := r.each(300, 64, func(int) error {
+		err := r.each(100, 20, func(int) error {
 			c, err := r.dial("http/1.1", 4096)
 			if err != nil {
 				return err
@@ -28,7 +28,7 @@ var attackReaders = Attack{
 		if err != nil {
 			return err
 		}
-		return r.bigAnswers(50, h2options{keeps: true, readBuffer: 4096})
+		return r.bigAnswers(20, h2options{keeps: true, readBuffer: 4096})
 	},
 }
 

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -56,6 +57,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return err
 		}
 		s.Only, s.Engines = only, engines
+		leaveRoom()
 		return s.Run(ctx)
 	case "prove":
 		p := &redteam.Proof{Self: self, Out: out}
@@ -64,6 +66,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return err
 		}
 		p.Only = only
+		leaveRoom()
 		return p.Run(ctx)
 	case "list":
 		for _, a := range redteam.Attacks {
@@ -75,3 +78,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	}
 	return errUsage
 }
+
+// leaveRoom keeps attackers, and the upstream that is theirs, off half of the processors: what another client feels should
+// be ferryman's doing.
+func leaveRoom() { runtime.GOMAXPROCS((runtime.NumCPU() + 1) / 2) }
