@@ -13,5 +13,6 @@
 //	h := logqueue.NewHandler(options.Logger.Handler())
 //	defer h.Close(time.Second)
 //
-// Neither starts files anew, filters, or repeats what failed.
+// Neither starts files anew, filters, or repeats what failed. Repeats, beside them, keeps trouble that goes on to
+// one line in a while.
 package logqueue
