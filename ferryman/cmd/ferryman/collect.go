@@ -11,10 +11,10 @@ import (
 const (
 	// collectTick is the time between two looks at the heap, and collectSoon the same where there was
 	// something to collect: ten seconds after a flood its memory is the system's again.
-	collectTick = 5 * time.Second
+	collectTick = 2 * time.Second
 	collectSoon = time.Second
 	// collectGrowth is by how many bytes the heap must have grown to be worth a collection.
-	collectGrowth = 256 << 10
+	collectGrowth = 1 << 20
 	// collectFree is how many bytes may be free and not the system's again: more than steady load leaves.
 	collectFree = 16 << 20
 	// collectTwice is how many collections a pool needs to let go of what nobody uses (sync.Pool).
@@ -24,22 +24,26 @@ const (
 // collector has the garbage collector run where it would not by itself for minutes: requests in steady
 // state allocate nothing, so what a burst of connections has left in pools would stay.
 type collector struct {
-	cycles uint64 // collections so far
-	due    int    // collections to come
+	cycles  uint64 // collections so far
+	settled uint64 // bytes that objects took after the last one of ours, or whenever they were fewer
+	due     int    // collections to come
 }
 
-// look takes the bytes that objects take, those that the last collection found alive, those that are free but
-// held, and the number of collections. It reports whether one should run.
-func (c *collector) look(objects, live, free, cycles uint64) bool {
+// look takes the bytes that objects take, those that are free but held, and the number of collections. It
+// reports whether one should run.
+func (c *collector) look(objects, free, cycles uint64) bool {
 	busy := cycles != c.cycles // the runtime does it
 	c.cycles = cycles
-	if c.due == 0 && (!busy && objects > live+max(live/8, collectGrowth) || free > collectFree) {
+	c.settled = min(c.settled, objects)
+	if c.due == 0 && (!busy && objects > c.settled+max(c.settled/8, collectGrowth) || free > collectFree) {
 		c.due = collectTwice
 	}
 	if c.due == 0 {
 		return false
 	}
-	c.due--
+	if c.due--; c.due == 0 {
+		c.settled = objects
+	}
 	c.cycles++
 	return true
 }
@@ -49,8 +53,7 @@ func collect(ctx context.Context) {
 	t := time.NewTimer(collectTick)
 	defer t.Stop()
 	heap := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
 	}
 	var c collector
 	for {
@@ -62,7 +65,7 @@ func collect(ctx context.Context) {
 		metrics.Read(heap)
 		next := collectTick
 		switch {
-		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64(), heap[3].Value.Uint64()):
+		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64()):
 		case c.due > 0:
 			runtime.GC()
 			next = collectSoon
