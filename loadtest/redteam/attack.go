@@ -54,7 +54,7 @@ func (a Attack) ratio() float64 {
 
 // Attacks are all of them, in the order of importance.
 var Attacks = []Attack{
-	attackReferences, attackAnsweredReferences, attackMoreReferences, attackReferenceTrailers, attackOversize,
+	attackReferences, attackReferencesTLS, attackMoreReferences, attackAnsweredReferences, attackReferenceTrailers, attackOversize,
 	attackStalled, attackLate, attackGone, attackRapidReset, attackFloods,
 	attackUnreadH2, attackUnreadH1, attackHeads, attackBegunHeads, attackHeadsHang, attackSmallHeadsHang, attackContinuation,
 	attackBombs, attackStreams, attackUnheard,

@@ -24,6 +24,15 @@ var attackReferences = Attack{
 	},
 }
 
+var attackReferencesTLS = Attack{
+	Name:   "references-tls",
+	Few:    true,
+	About:  "the same over TLS",
+	Secure: true,
+	Peak:   150,
+	run:    attackReferences.run,
+}
+
 var attackMoreReferences = Attack{
 	Name:  "references-1mb",
 	Few:   true,
