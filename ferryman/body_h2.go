@@ -16,8 +16,6 @@ const (
 	firstWindow  = 32 << 10 // the same for a stream that nothing was read of: one that stalls stops no other
 	largeWindow  = 1 << 20  // and for one whose bytes are read as they come
 	maxGrowth    = connWindow - maxStreams*firstWindow
-	bodyPiece    = 16 << 10 // bodies that wait are kept in multiples of it
-	maxKept      = 64 << 10 // bytes of a buffer that a stream keeps although nothing is in it
 	fairShare    = 64 << 10 // what may wait on a connection when too much waits on all of them
 	pressureTick = 50 * time.Millisecond
 )
@@ -32,7 +30,7 @@ type flow struct {
 type uploadsH2 struct {
 	received flow
 	growth   int64        // bytes by which windows of streams may still grow
-	unread   atomic.Int64 // bytes of bodies that wait
+	unread   atomic.Int64 // bytes of memory for bodies that wait
 	heard    bool         // the client knows firstWindow, and not the default
 }
 
@@ -64,7 +62,7 @@ func (c *clientH2) refund(n int64) {
 	}
 }
 
-// waits counts n bytes more that wait for an upstream, or fewer.
+// waits counts n bytes more of memory for bodies that wait for an upstream, or fewer.
 func (c *clientH2) waits(n int) {
 	c.unread.Add(int64(n))
 	c.p.unread.Add(int64(n))
@@ -82,9 +80,9 @@ func (c *clientH2) holdBack() {
 // come takes in what has come of the body. It must be as long as declared (RFC 9113 section 8.1.1), but for a
 // client that has its answer already and gives up the rest, as curl does: the answer goes on, the body does not.
 func (s *streamH2) come(b []byte, end bool) error {
-	s.append(b)
+	s.c.waits(s.in.append(b))
 	s.ended = end
-	n := s.taken + int64(len(s.in)-s.read)
+	n := s.taken + int64(s.in.len())
 	s.short = end && n < s.declared && s.answered
 	if s.declared >= 0 && (n > s.declared || end && n < s.declared && !s.short) {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol}
@@ -93,23 +91,10 @@ func (s *streamH2) come(b []byte, end bool) error {
 	return nil
 }
 
-// append keeps b until it is read.
-func (s *streamH2) append(b []byte) {
-	if len(s.in)+len(b) > cap(s.in) {
-		waiting := s.in[s.read:]
-		if n := len(waiting) + len(b); n > cap(s.in) {
-			s.in = make([]byte, 0, (n+bodyPiece-1)/bodyPiece*bodyPiece)
-		}
-		s.in, s.read = append(s.in[:0], waiting...), 0
-	}
-	s.in = append(s.in, b...)
-	s.c.waits(len(b))
-}
-
 // ready tells how many bytes of the body can be read, or how it has ended. The last byte waits for
 // the client's end of the stream, lest the upstream take for whole what turns out to be malformed.
 func (s *streamH2) ready() (int, error) {
-	n := len(s.in) - s.read
+	n := s.in.len()
 	switch {
 	case s.lost, s.stopped:
 		return 0, errClientGone
@@ -157,9 +142,6 @@ func (s *streamH2) Await() error {
 		if n, err := s.ready(); n > 0 || err != nil {
 			return nil
 		}
-		if cap(s.in) > maxKept && s.read == len(s.in) {
-			s.in, s.read = nil, 0
-		}
 		if err := s.wait(&s.wake); err != nil {
 			return err
 		}
@@ -178,14 +160,10 @@ func (s *streamH2) Read(p []byte) (int, error) {
 		s.finished = err == io.EOF
 		return 0, err
 	}
-	n = copy(p, s.in[s.read:s.read+n])
-	s.read += n
+	n, given := s.in.read(p[:min(n, len(p))])
+	s.c.waits(-given)
 	s.taken += int64(n)
-	s.c.waits(-n)
-	if s.read == len(s.in) {
-		s.in, s.read = s.in[:0], 0
-		s.finished = s.ended
-	}
+	s.finished = s.ended && s.in.len() == 0
 	s.used(n)
 	return n, s.c.flushLocked()
 }
@@ -199,7 +177,7 @@ func (s *streamH2) used(n int) {
 		return
 	}
 	more := int64(0)
-	if int64(len(s.in)-s.read) <= s.size/2 && c.p.unread.Load() < c.p.unreadLimit/2 {
+	if int64(s.in.len()) <= s.size/2 && c.p.unread.Load() < c.p.unreadLimit/2 {
 		more = min(s.size, largeWindow-s.size, c.growth)
 	}
 	s.size += more
@@ -210,10 +188,8 @@ func (s *streamH2) used(n int) {
 
 // letGo gives back what a stream's body takes.
 func (c *clientH2) letGo(s *streamH2) {
-	n := len(s.in) - s.read
-	s.in, s.read = s.in[:0], 0
-	c.waits(-n)
-	c.refund(int64(n))
+	c.refund(int64(s.in.len()))
+	c.waits(-s.in.drop())
 	c.growth += s.size - firstWindow
 }
 

@@ -35,8 +35,7 @@ type streamH2 struct {
 	window   int64        // what the client takes
 	received flow
 	size     int64         // of the window that the client may fill
-	in       []byte        // the request's body as far as it has come and was not read
-	read     int           // bytes of in that were read
+	in       bodyQueue     // the request's body as far as it has come and was not read
 	taken    int64         // bytes of the body that were read
 	declared int64         // its Content-Length, -1: none
 	ended    bool          // the client has ended its side
@@ -64,7 +63,7 @@ func borrowStream(c *clientH2, h headH2) *streamH2 {
 	}
 	s.c, s.id, s.origin, s.opened = c, h.id, c.from, c.ex.Now()
 	s.window, s.size, s.received = c.initial, firstWindow, flow{left: c.firstWindow()}
-	s.in, s.read, s.taken, s.ended, s.counts, s.code = s.in[:0], 0, 0, h.ended, true, http2.ErrCodeInternal
+	s.taken, s.ended, s.counts, s.code = 0, h.ended, true, http2.ErrCodeInternal
 	s.stopped, s.finished, s.lost, s.sent, s.answered, s.short = false, false, false, false, false, false
 	return s
 }
@@ -73,9 +72,6 @@ func borrowStream(c *clientH2, h headH2) *streamH2 {
 func (s *streamH2) giveBack() {
 	s.victim = nil
 	s.forgetFields()
-	if cap(s.in) > maxScratch {
-		s.in = nil
-	}
 	if cap(s.raw) > maxScratch {
 		s.raw = nil
 	}
