@@ -65,6 +65,7 @@ func (s *streamH2) stow(e *exchange) {
 	if cap(e.head) > maxScratch {
 		e.head = nil
 	}
+	s.started()
 }
 
 // rewrite puts the head into the form of HTTP/1.1, for the codec, and counts its field lines.
@@ -195,6 +196,7 @@ func (s *streamH2) understand() *fault {
 	}
 	bodiless := s.empty()
 	if !bodiless && r.DeclaredLength() == 0 { // the upstream would take the head alone for the whole
+		s.started()
 		if _, err := s.Read(nil); err != io.EOF {
 			return s.malformed()
 		}

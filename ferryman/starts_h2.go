@@ -54,8 +54,11 @@ func (c *clientH2) goOnStarting() {
 	c.startSome()
 }
 
-// started tells that the stream's head was read, which makes room for others in the next turn.
+// started tells that the work on the stream's head is done, which makes room for others in the next turn.
 func (s *streamH2) started() {
+	if s.starting == 0 {
+		return
+	}
 	c := s.c
 	c.mu.Lock()
 	c.starting -= s.starting

@@ -107,7 +107,9 @@ func (s *streamH2) run() {
 	s.origin.req = &s.req
 	s.out.reset(c.ex, &s.sink, 0)
 	f := s.parse()
-	s.started()
+	if s.fields.Size <= maxScratch { // or else when the head was sent, or has to wait
+		s.started()
+	}
 	if f == nil {
 		f = s.understand()
 	}
@@ -124,9 +126,7 @@ func (s *streamH2) run() {
 func (s *streamH2) finish() {
 	c := s.c
 	s.out.release()
-	if s.starting > 0 {
-		s.started()
-	}
+	s.started()
 	c.mu.Lock()
 	c.forget(s)
 	if c.running--; c.running == 0 {

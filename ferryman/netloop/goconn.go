@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -30,6 +31,7 @@ type goConn struct {
 	ahead    [1]byte // a byte that Await has read because it could not wait for the socket
 	hasAhead bool
 
+	turn       int // bytes read since others got their turn
 	look       lastLook
 	writeWakes atomic.Bool // the write deadline is there to wake
 
@@ -66,7 +68,17 @@ func (c *goConn) Read(b []byte) (int, error) {
 	if c.late(err) {
 		n, err = c.readLate(b, err)
 	}
+	c.breathe(n)
 	return n, c.cause(err)
+}
+
+// breathe lets others run now and then if there is always something to read: the scheduler's own turns are
+// a hundred times as long.
+func (c *goConn) breathe(n int) {
+	if c.turn += n + callCost; c.turn > turnBudget {
+		c.turn = 0
+		runtime.Gosched()
+	}
 }
 
 func (c *goConn) Write(b []byte) (int, error) {

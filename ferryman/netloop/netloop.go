@@ -21,6 +21,13 @@ import (
 	"time"
 )
 
+const (
+	// turnBudget is how much a strand may do, in bytes moved, before others get their turn, and
+	// callCost what a system call counts at least.
+	turnBudget = 128 << 10
+	callCost   = 2 << 10
+)
+
 // Conn is a stream connection that belongs to one executor. Except for Abort, its methods are
 // called by strands of that executor only. Deadlines follow net.Conn, but for what a read finds in the socket
 // when its deadline has passed: that came in time, however late it is noticed, and is read. A deadline that lies in the

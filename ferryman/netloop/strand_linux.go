@@ -3,10 +3,6 @@ package netloop
 import "iter"
 
 const (
-	// turnBudget is how much a strand may do, in bytes moved, before others get their turn, and
-	// callCost what a system call counts at least.
-	turnBudget = 128 << 10
-	callCost   = 2 << 10
 	// maxParked is how many coroutines without work a loop keeps.
 	maxParked = 32
 	// maxBatch is how long a queue a loop keeps when it is empty again.

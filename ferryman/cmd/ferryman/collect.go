@@ -17,6 +17,9 @@ const (
 	collectGrowth = 1 << 20
 	// collectFree is how many bytes may be free and not the system's again: more than steady load leaves.
 	collectFree = 16 << 20
+	// collectLeft is how many goroutines must have ended, and these half of all, for what they held to be worth
+	// a collection: the last one may have found it in use.
+	collectLeft = 100
 	// collectTwice is how many collections a pool needs to let go of what nobody uses (sync.Pool).
 	collectTwice = 2
 )
@@ -26,23 +29,25 @@ const (
 type collector struct {
 	cycles  uint64 // collections so far
 	settled uint64 // bytes that objects took after the last one of ours, or whenever they were fewer
+	most    uint64 // goroutines since the last one of ours
 	due     int    // collections to come
 }
 
-// look takes the bytes that objects take, those that are free but held, and the number of collections. It
-// reports whether one should run.
-func (c *collector) look(objects, free, cycles uint64) bool {
+// look takes the bytes that objects take, those that are free but held, and the numbers of collections and
+// of goroutines. It reports whether a collection should run.
+func (c *collector) look(objects, free, cycles, goroutines uint64) bool {
 	busy := cycles != c.cycles // the runtime does it
-	c.cycles = cycles
-	c.settled = min(c.settled, objects)
-	if c.due == 0 && (!busy && objects > c.settled+max(c.settled/8, collectGrowth) || free > collectFree) {
+	c.cycles, c.settled, c.most = cycles, min(c.settled, objects), max(c.most, goroutines)
+	grown := objects > c.settled+max(c.settled/8, collectGrowth)
+	left := c.most-goroutines > max(c.most/2, collectLeft)
+	if c.due == 0 && (grown && !busy || left || free > collectFree) {
 		c.due = collectTwice
 	}
 	if c.due == 0 {
 		return false
 	}
 	if c.due--; c.due == 0 {
-		c.settled = objects
+		c.settled, c.most = objects, goroutines
 	}
 	c.cycles++
 	return true
@@ -54,6 +59,7 @@ func collect(ctx context.Context) {
 	defer t.Stop()
 	heap := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/sched/goroutines:goroutines"},
 	}
 	var c collector
 	for {
@@ -65,7 +71,7 @@ func collect(ctx context.Context) {
 		metrics.Read(heap)
 		next := collectTick
 		switch {
-		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64()):
+		case !c.look(heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64(), heap[3].Value.Uint64()):
 		case c.due > 0:
 			runtime.GC()
 			next = collectSoon
