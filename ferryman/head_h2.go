@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -25,7 +26,7 @@ func (s *streamH2) parse() *fault {
 	s.req.Reset()
 	n, err := s.req.Parse(s.raw)
 	if err == nil && n == len(s.raw) && len(s.req.Fields) == lines {
-		if s.fields.Size <= maxScratch { // or else they make the head again
+		if !s.large() { // or else they make the head again
 			s.forgetFields()
 		}
 		return nil
@@ -52,8 +53,12 @@ func (s *streamH2) appendHead(dst []byte, e *exchange) []byte {
 	if s.raw == nil {
 		s.parse()
 	}
+	if s.large() {
+		dst = borrowHead()
+	}
 	dst = s.origin.appendHead(dst, e)
-	if cap(s.raw) > maxScratch {
+	if s.large() {
+		returnHead(s.raw)
 		s.raw, e.ask.path = nil, nil
 		s.req.Reset()
 	}
@@ -62,16 +67,34 @@ func (s *streamH2) appendHead(dst []byte, e *exchange) []byte {
 
 // stow gives back a large head: a few bytes of the client's may have made it.
 func (s *streamH2) stow(e *exchange) {
-	if cap(e.head) > maxScratch {
+	if s.large() {
+		returnHead(e.head)
 		e.head = nil
 	}
 	s.started()
 }
 
+// large reports a head that is not kept while the stream waits.
+func (s *streamH2) large() bool { return s.fields.Size > maxScratch }
+
+// largeHead is more than the largest head in the form of HTTP/1.1 that is forwarded.
+const largeHead = 80 << 10
+
+var largeHeads = sync.Pool{New: func() any { return new([largeHead]byte) }}
+
+func borrowHead() []byte { return largeHeads.Get().(*[largeHead]byte)[:0] }
+
+// returnHead takes a large head back, unless it has outgrown its buffer.
+func returnHead(b []byte) {
+	if cap(b) == largeHead {
+		largeHeads.Put((*[largeHead]byte)(b[:largeHead]))
+	}
+}
+
 // rewrite puts the head into the form of HTTP/1.1, for the codec, and counts its field lines.
 func (s *streamH2) rewrite() (lines int, ok bool) {
-	if s.fields.Size > maxScratch {
-		s.raw = make([]byte, 0, s.fields.Size+len("Cookie: "))
+	if s.large() {
+		s.raw = borrowHead()
 	}
 	b, fields, pseudo, ok := startLine(s.raw[:0], s.fields.List)
 	cookies := 0

@@ -73,9 +73,11 @@ func (s *streamH2) giveBack() {
 	s.victim = nil
 	s.forgetFields()
 	if cap(s.raw) > maxScratch {
+		returnHead(s.raw)
 		s.raw = nil
 	}
 	if cap(s.e.head) > maxScratch {
+		returnHead(s.e.head)
 		s.e.head = nil
 	}
 	streamsH2.Put(s)
@@ -107,7 +109,7 @@ func (s *streamH2) run() {
 	s.origin.req = &s.req
 	s.out.reset(c.ex, &s.sink, 0)
 	f := s.parse()
-	if s.fields.Size <= maxScratch { // or else when the head was sent, or has to wait
+	if !s.large() { // or else when the head was sent, or has to wait
 		s.started()
 	}
 	if f == nil {

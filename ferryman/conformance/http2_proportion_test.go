@@ -91,7 +91,7 @@ func TestCase295_IdleConnectionsHoldNoFrame(t *testing.T) {
 			r.awaitIdle(t)
 			return each
 		}
-		measure(true) // what is made once
+		measure(true)           // what is made once
 		least := int64(1 << 30) // what other cases leave behind comes and goes
 		for range 3 {
 			small, large := measure(false), measure(true)
