@@ -68,41 +68,45 @@ func (c *loopConn) usable(deadline int64) error {
 	return nil
 }
 
-// mayRead and mayWrite tell why one cannot, if so, once others have had their turn.
-func (c *loopConn) mayRead() error {
+// mayRead and mayWrite tell why one cannot, if so, and let others have their turn: after the deadline was
+// looked at, for what they take of the time is not the peer's.
+func (c *loopConn) mayRead() error { return c.may(c.l.slots[c.slot].rd) }
+
+func (c *loopConn) mayWrite() error { return c.may(c.l.slots[c.slot].wd) }
+
+func (c *loopConn) may(deadline int64) error {
+	if err := c.usable(deadline); err != nil {
+		return err
+	}
 	c.l.breathe()
-	return c.usable(c.l.slots[c.slot].rd)
+	return c.usable(0)
 }
 
-func (c *loopConn) mayWrite() error {
-	c.l.breathe()
-	return c.usable(c.l.slots[c.slot].wd)
-}
+func (c *loopConn) writable() error { return c.usable(c.l.slots[c.slot].wd) }
 
 // awaitInput waits until there may be something to read. What came while it waited counts, however late the
 // loop notices: a loop that was held up, by a machine too busy or a debugger, must not blame the peer.
 func (c *loopConn) awaitInput() error {
 	err := c.mayRead()
 	for err == nil && c.input == noInput {
-		c.l.park(&c.reader)
-		if c.input != noInput {
-			return c.usable(0)
+		if err = c.usable(c.l.slots[c.slot].rd); err == nil {
+			c.l.park(&c.reader)
+			err = c.usable(0)
 		}
-		err = c.usable(c.l.slots[c.slot].rd)
 	}
 	return err
 }
 
 // awaitOutput waits for the end of a connect or of a lack of space, which count as input does.
 func (c *loopConn) awaitOutput() error {
-	err := c.usable(c.l.slots[c.slot].wd)
+	err := c.writable()
 	c.space = false
 	if err == nil {
 		c.l.park(&c.writer)
 		if c.space {
 			return c.usable(0)
 		}
-		err = c.usable(c.l.slots[c.slot].wd)
+		err = c.writable()
 	}
 	return err
 }
