@@ -98,10 +98,10 @@ func TestClose_EndsThousandsOfIdleConnections(t *testing.T) {
 			dial(t, addr)
 		}
 		eventually(t, "all are served", func() bool { return served.Load() == n })
-		start := time.Now()
-		require.NoError(t, e.Close())
+		closed := make(chan error, 1)
+		go func() { closed <- e.Close() }()
+		require.NoError(t, receive(t, closed, "Close"))
 		require.EqualValues(t, n, ended.Load())
-		require.Less(t, time.Since(start), 5*time.Second)
 	})
 }
 

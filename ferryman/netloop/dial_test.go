@@ -104,7 +104,6 @@ func TestDial_TimesOutWhereNobodyAccepts(t *testing.T) {
 		var ne net.Error
 		require.True(t, errors.As(err, &ne) && ne.Timeout(), "%v", err)
 		require.GreaterOrEqual(t, time.Since(start), 150*time.Millisecond)
-		require.Less(t, time.Since(start), 2*time.Second)
 		require.Error(t, receive(t, attempt(s.ex, addr, time.Nanosecond, nil), "Dial"))
 	})
 }

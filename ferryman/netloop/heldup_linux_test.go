@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/Bunty9/ferryman/ferryman/netloop"
@@ -20,13 +21,14 @@ func TestHeldUp_InputThatCameInTimeIsRead(t *testing.T) {
 	e := engines(t, netloop.Options{Loops: 1})["loops"]
 	s, client := pair(t, e)
 	for range 3 {
+		on(t, s.ex, func() { s.conn.SetReadDeadline(time.Time{}) })
 		got := result(s.ex, func() outcome {
-			s.conn.SetReadDeadline(time.Now().Add(limit))
 			n, err := s.conn.Read(make([]byte, 8))
 			return outcome{n, err}
 		})
 		on(t, s.ex, func() {}) // the reader waits by now
 		on(t, s.ex, func() {
+			s.conn.SetReadDeadline(time.Now().Add(limit))
 			client.Write([]byte("in time"))
 			time.Sleep(holdUp) //nolint:forbidigo // it is what holds the loop up
 		})
@@ -56,5 +58,43 @@ func TestHeldUp_AConnectThatSucceededInTimeIsOne(t *testing.T) {
 			ex.Go(func() { time.Sleep(holdUp) }) //nolint:forbidigo // it is what holds the loop up
 		})
 		require.NoError(t, receive(t, dialled, "a dial"))
+	}
+}
+
+// Who has done a lot lets others have their turn before it does more. Their time is not the peer's either.
+func TestHeldUp_WhatOthersTakeOfATurnIsNotThePeers(t *testing.T) {
+	for _, name := range []string{"loops", "TLS on loops"} {
+		t.Run(name, func(t *testing.T) {
+			s, client := pair(t, transports(t, netloop.Options{Loops: 1})[name])
+			// after runs f where a deadline was in time but is so no more once others had their turn.
+			after := func(others, f func()) {
+				done := make(chan struct{})
+				on(t, s.ex, func() {
+					s.ex.Go(func() {
+						defer close(done)
+						s.conn.SetDeadline(time.Time{})
+						for range 64 { // a turn's worth of calls
+							s.conn.Write([]byte("x"))
+						}
+						s.conn.SetDeadline(time.Now().Add(limit))
+						f()
+					})
+					s.ex.Go(func() {
+						others()
+						time.Sleep(holdUp) //nolint:forbidigo // it is what holds the loop up
+					})
+				})
+				receive(t, done, "a strand")
+			}
+			after(func() { client.Write([]byte("in time")) }, func() {
+				n, err := s.conn.Read(make([]byte, 8))
+				assert.Equal(t, outcome{7, nil}, outcome{n, err})
+			})
+			after(func() {}, func() {
+				n, err := s.conn.Write([]byte("there is room"))
+				assert.Equal(t, outcome{13, nil}, outcome{n, err})
+			})
+			after(func() {}, func() { assert.True(t, isTimeout(s.conn.Await()), "nothing came") })
+		})
 	}
 }

@@ -38,8 +38,8 @@ func (t *TLS) On(c Conn) net.Conn {
 type socket interface {
 	Conn
 	usable(deadline int64) error   // why it cannot be used, if so
-	mayRead() error                // lets others run first
-	mayWrite() error               // the same
+	mayRead() error                // the same, and lets others run first
+	writable() error               // why one cannot write, if so
 	awaitInput() error             // until receive may have something
 	receive(b []byte) (int, error) // errNothing: nothing is there now
 	offer(b []byte) int            // sends what there is room for now

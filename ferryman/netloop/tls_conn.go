@@ -95,7 +95,7 @@ const maxPiece = 32 << 10
 // Write returns how many bytes crypto/tls has taken. What of these the socket has not taken when the
 // deadline passes is sent first by the next Write, an empty one included; the error is a lateWrite.
 func (c *tlsConn) Write(b []byte) (int, error) {
-	if err := c.mayWrite(); err != nil {
+	if err := c.writable(); err != nil {
 		return 0, err
 	}
 	for done, taken := 0, false; ; {
