@@ -52,15 +52,15 @@ func (w *Waiter) Connection(timeout time.Duration) (*Conn, error) {
 }
 
 func (w *Waiter) wait(timeout time.Duration) (*Conn, error) {
-	p := w.pool
+	p, u, ex := w.pool, w.up, w.ex // w itself may be another request's when they are used
 	gate, dials, err := p.enter(w)
 	switch {
 	case err != nil:
 		return nil, err
-	case dials:
-		w.ex.Go(func() { p.dial(w.up, w.ex, timeout) })
-	case timeout > 0: // the others have an outcome in time: each has begun a dial, and is given what comes of it or of one before
-		defer netloop.After(timeout, func() { w.ex.Post(func() { p.late(w, gate) }) }).Stop()
+	case dials: // its outcome, or that of an earlier one, is there in time
+		ex.Go(func() { p.dial(u, ex, timeout) })
+	case timeout > 0:
+		defer netloop.After(timeout, func() { ex.Post(func() { p.late(w, gate) }) }).Stop()
 	}
 	gate.Wait()
 	return p.outcome(w)
