@@ -31,6 +31,7 @@ type processSpec struct {
 	Config    config.Config
 	Cert, Key string        // files; none: plaintext
 	Head      time.Duration // 0: the default of 10 s
+	DNS       string        // the name server; none: the system's
 }
 
 // serveAs is the child: it serves, prints its two addresses, and ends when its standard input does.
@@ -42,8 +43,11 @@ func serveAs(spec string) error {
 	if s.Head != 0 {
 		limits.Head = s.Head
 	}
-	p, err := ferryman.New(s.Config, ferryman.Options{Engine: s.Engine, Version: "test",
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	o := ferryman.Options{Engine: s.Engine, Version: "test", Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	if s.DNS != "" {
+		o.Resolver = asking(s.DNS)
+	}
+	p, err := ferryman.New(s.Config, o)
 	if err != nil {
 		return err
 	}
@@ -70,11 +74,35 @@ func serveAs(spec string) error {
 		ended <- p.ServeTLS(clients, cert)
 	}()
 	fmt.Println(clients.Addr(), metrics.Addr())
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	obey(os.Stdin)
 	if err = p.Close(); err != nil {
 		return err
 	}
 	return <-ended
+}
+
+// obey does what its parent says, and says when it is done.
+func obey(in io.Reader) {
+	var taken []*os.File
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		switch lines.Text() {
+		case "take all descriptors":
+			limit := syscall.Rlimit{Cur: 200, Max: 200}
+			_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+			for {
+				f, err := os.Open(os.DevNull)
+				if err != nil {
+					break
+				}
+				taken = append(taken, f)
+			}
+		case "give them back":
+			for _, f := range taken {
+				f.Close()
+			}
+		}
+		fmt.Println("done")
+	}
 }
 
 // proxyProcess is such a child, with what raw clients need of a rig.
@@ -82,6 +110,9 @@ type proxyProcess struct {
 	*rig
 	cmd     *exec.Cmd
 	metrics string
+	in      io.Writer
+	out     *bufio.Reader
+	scraper http.Client // it keeps its connection
 	end     func()
 }
 
@@ -93,7 +124,8 @@ func startProcess(t *testing.T, m mode, s processSpec) *proxyProcess {
 	}
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
-	p := &proxyProcess{rig: &rig{t: t, mode: m, log: &logSink{}, cfg: s.Config}, cmd: exec.Command(os.Args[0])}
+	p := &proxyProcess{rig: &rig{t: t, mode: m, log: &logSink{}, cfg: s.Config}, cmd: exec.Command(os.Args[0]),
+		scraper: http.Client{Transport: new(http.Transport), Timeout: patience}}
 	p.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
 	p.cmd.Stderr = p.log
 	in, err := p.cmd.StdinPipe()
@@ -105,6 +137,7 @@ func startProcess(t *testing.T, m mode, s processSpec) *proxyProcess {
 		for _, c := range p.clients {
 			c.close()
 		}
+		p.scraper.CloseIdleConnections()
 		in.Close()
 		require.NoError(t, p.cmd.Wait(), "%s", p.log.text())
 		p.log.noPanic(t)
@@ -113,15 +146,25 @@ func startProcess(t *testing.T, m mode, s processSpec) *proxyProcess {
 		}
 	})
 	t.Cleanup(p.end)
-	_, err = fmt.Fscan(bufio.NewReader(out), &p.addr, &p.metrics)
+	p.in, p.out = in, bufio.NewReader(out)
+	_, err = fmt.Fscanln(p.out, &p.addr, &p.metrics)
 	require.NoError(t, err, "%s", p.log.text())
 	return p
 }
 
+// tell has the child obey.
+func (p *proxyProcess) tell(command string) {
+	p.t.Helper()
+	_, err := fmt.Fprintln(p.in, command)
+	require.NoError(p.t, err)
+	done, err := p.out.ReadString('\n')
+	require.NoError(p.t, err)
+	require.Equal(p.t, "done\n", done)
+}
+
 // scrape is the rig's metrics, from the child.
 func (p *proxyProcess) scrape() map[string]float64 {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + p.metrics + "/metrics")
+	resp, err := p.scraper.Get("http://" + p.metrics + "/metrics")
 	require.NoError(p.t, err)
 	defer resp.Body.Close()
 	m := map[string]float64{}

@@ -107,6 +107,7 @@ type setup struct {
 	cfg             config.Config
 	head, handshake time.Duration // 0: the default of 10 s
 	listen          string
+	resolver        *net.Resolver
 	noVerdicts      bool // the case shuts the proxy down, or breaks it, itself
 	recordMax       int  // bytes recorded for each connection; 0: 4 MiB
 }
@@ -191,7 +192,7 @@ func (r *rig) start(s setup) {
 		if s.handshake != 0 {
 			limits.Handshake = s.handshake
 		}
-		r.proxy, err = ferryman.New(s.cfg, ferryman.Options{Engine: r.mode.engine, Logger: r.log.logger(), Version: "test"})
+		r.proxy, err = ferryman.New(s.cfg, ferryman.Options{Engine: r.mode.engine, Logger: r.log.logger(), Version: "test", Resolver: s.resolver})
 		limits.Head, limits.Handshake = head, handshake
 		limitsMu.Unlock()
 		require.NoError(r.t, err)

@@ -119,7 +119,7 @@ func (r *race) try(to netip.AddrPort, timeout time.Duration, stop *netloop.Stop)
 }
 
 func (r *race) failedLocked(err error) {
-	if r.err == nil || netloop.Shortage(err) != "" {
+	if r.err == nil || shortageOf(err) != "" {
 		r.err = err
 	}
 }

@@ -134,10 +134,12 @@ func (g *GoroutineEngine) NewGate() Gate { return &goGate{open: make(chan struct
 func (g *GoroutineEngine) Dial(to netip.AddrPort, timeout time.Duration, stop *Stop) (Conn, error) {
 	ctx, cancel := context.WithCancelCause(g.ctx)
 	defer cancel(nil)
-	if !stop.Aim(func() { cancel(nil) }) {
-		return nil, net.ErrClosed
+	if stop != nil {
+		if !stop.Aim(func() { cancel(nil) }) {
+			return nil, net.ErrClosed
+		}
+		defer stop.Aim(nil)
 	}
-	defer stop.Aim(nil)
 	if timeout > 0 { // not the dialer's own, which does not look at the socket first
 		defer After(timeout, func() { cancel(os.ErrDeadlineExceeded) }).Stop()
 	}

@@ -62,9 +62,9 @@ func (w *Waiter) wait(timeout time.Duration) (*Conn, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case dials:
+	case dials: // its outcome, or that of an earlier one, is there in time
 		ex.Go(func() { p.dial(u, ex, timeout) })
-	case timeout > 0: // the others have an outcome in time: each has begun a dial, and is given what comes of it or of one before
+	case timeout > 0:
 		defer netloop.After(timeout, func() { ex.Post(func() { p.late(w, gate) }) }).Stop()
 	}
 	gate.Wait()

@@ -339,3 +339,10 @@ func TestServe_BadTLSPairIsOneLine(t *testing.T) {
 		require.Contains(t, stderr.String(), "see --tls-cert and --tls-key")
 	}
 }
+
+func TestServe_HangupAsksForNamesAnew(t *testing.T) {
+	t.Parallel()
+	r := runWith(t, route("/", "no-such-host.invalid:80"))
+	r.signal(syscall.SIGHUP)
+	r.find(`msg="name not resolved.*upstream=no-such-host.invalid:80`)
+}
