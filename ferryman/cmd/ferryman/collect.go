@@ -24,7 +24,8 @@ const (
 // state allocate nothing, so what a burst of connections has left in pools would stay.
 type collector struct {
 	cycles uint64 // collections so far
-	most   uint64 // goroutines since the last one of ours
+	stale  bool   // the runtime has run one since our last: what was in use then may be garbage by now
+	most   uint64 // goroutines since our last one
 	due    int    // collections to come
 }
 
@@ -35,8 +36,8 @@ func (c *collector) look(objects, live, cycles, goroutines uint64) bool {
 	c.cycles, c.most = cycles, max(c.most, goroutines)
 	switch {
 	case busy: // the runtime does it
-		c.due = 0
-	case objects > live+max(live/8, collectGrowth), c.most-goroutines > max(c.most/2, collectLeft):
+		c.due, c.stale = 0, true
+	case c.stale, objects > live+max(live/8, collectGrowth), c.most-goroutines > max(c.most/2, collectLeft):
 		c.due = collectTwice
 	}
 	if c.due == 0 {
@@ -44,7 +45,7 @@ func (c *collector) look(objects, live, cycles, goroutines uint64) bool {
 	}
 	c.due--
 	c.cycles++
-	c.most = goroutines
+	c.stale, c.most = false, goroutines
 	return true
 }
 

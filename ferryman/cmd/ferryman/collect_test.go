@@ -26,12 +26,19 @@ func TestCollector_LeavesItToTheRuntimeWhereThatCollects(t *testing.T) {
 	require.False(t, c.look(8<<20, 4<<20, 102, 10))
 }
 
+func TestCollector_RunsTwiceBehindTheRuntimeForWhatWasInUseThen(t *testing.T) {
+	c := collector{}
+	require.False(t, c.look(90<<20, 88<<20, 7, 10), "the runtime has collected")
+	require.True(t, c.look(90<<20, 88<<20, 7, 10))
+	require.True(t, c.look(30<<20, 30<<20, 8, 10))
+	require.False(t, c.look(4<<20, 4<<20, 9, 10))
+}
+
 // What a crowd held was in use when the runtime collected last, and nothing has grown since.
 func TestCollector_RunsTwiceAfterACrowdHasLeft(t *testing.T) {
 	const mib = 1 << 20
-	c := collector{}
-	require.False(t, c.look(900*mib, 850*mib, 9, 5000), "the runtime does it while they come")
-	require.False(t, c.look(900*mib, 850*mib, 10, 4800))
+	c := collector{cycles: 10}
+	require.False(t, c.look(900*mib, 850*mib, 10, 5000))
 	require.False(t, c.look(900*mib, 850*mib, 10, 4000), "a few have left")
 	require.True(t, c.look(900*mib, 850*mib, 10, 20))
 	require.True(t, c.look(10*mib, 10*mib, 11, 20))
