@@ -111,6 +111,7 @@ func (p *Proof) attempt(ctx context.Context, d Defence, change func(module strin
 // through is what an attack, or a crossing test, breaks.
 func through(ctx context.Context, name string, t Target) (Breaches, error) {
 	if a, ok := Find(name); ok {
+		defer leaveRoom()()
 		v, err := Run(ctx, a, t)
 		if err != nil {
 			return nil, err

@@ -115,7 +115,7 @@ func (r *rig) refer(connections int, block func(first, next []byte) []byte) erro
 		_ = h.send(b) // or ferryman sends it away, which is fine as well
 		return nil
 	})
-	r.pause(2 * time.Second)
+	r.pause(time.Second)
 	return err
 }
 
