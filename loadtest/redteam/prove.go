@@ -93,7 +93,7 @@ func (p *Proof) attempt(ctx context.Context, d Defence, change func(module strin
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	module := filepath.Join(dir, "ferryman")
 	if err := os.CopyFS(module, os.DirFS(p.Module)); err != nil {
 		return nil, err

@@ -56,8 +56,7 @@ func Begin(ctx context.Context, a Attack, t Target) (finish func() (*Verdict, er
 		seen, err := s.by.dismiss()
 		s.by = nil
 		if err != nil {
-			s.end()
-			return nil, err
+			return nil, errors.Join(err, s.end())
 		}
 		v.heard(seen)
 		v.Undisturbed, v.During = latencyOf(seen.Samples, quiet, begun), latencyOf(seen.Samples, begun, over)
