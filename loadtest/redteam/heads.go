@@ -66,7 +66,7 @@ var attackHeadsHang = Attack{
 }
 
 var attackSmallHeadsHang = Attack{
-	Name:  "heads-hang-100b",
+	Name:  "small-heads-hang",
 	Few:   true,
 	About: "2,000 HTTP/1.1 requests of 50 bytes to an upstream that hangs",
 	Peak:  80,
@@ -78,7 +78,7 @@ var attackSmallHeadsHang = Attack{
 var attackContinuation = Attack{
 	Name:  "continuation",
 	Few:   true,
-	About: "HTTP/2 heads that do not end: 500 connections of 63 KiB each, then 40 that go on with small CONTINUATIONs",
+	About: "HTTP/2 heads that do not end: 500 connections of 63 KiB each, then two that flood with CONTINUATIONs, empty ones and ones of a field",
 	Peak:  150, // 31 MiB are sent at first
 	run: func(r *rig) error {
 		large := request("GET", "/ok/", "x-large", strings.Repeat("~", 60<<10))

@@ -63,7 +63,7 @@ func (t Target) start(ctx context.Context, dir, config string, secure bool) (*pr
 		return nil, err
 	}
 	go p.wait()
-	for end := time.Now().Add(startLimit); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(startLimit); ; pause(ctx, 5*time.Millisecond) {
 		if m := started.FindStringSubmatch(p.log()); m != nil {
 			p.addr = m[1]
 			return p, nil

@@ -93,7 +93,7 @@ func (p *Proof) attempt(ctx context.Context, d Defence, change func(module strin
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	module := filepath.Join(dir, "ferryman")
 	if err := os.CopyFS(module, os.DirFS(p.Module)); err != nil {
 		return nil, err
@@ -111,6 +111,7 @@ func (p *Proof) attempt(ctx context.Context, d Defence, change func(module strin
 // through is what an attack, or a crossing test, breaks.
 func through(ctx context.Context, name string, t Target) (Breaches, error) {
 	if a, ok := Find(name); ok {
+		defer leaveRoom()()
 		v, err := Run(ctx, a, t)
 		if err != nil {
 			return nil, err

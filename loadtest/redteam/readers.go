@@ -54,7 +54,7 @@ func (r *rig) bigAnswers(each int, o h2options) error {
 		}
 		return h.send(b)
 	})
-	r.pause(1500 * time.Millisecond)
+	r.pause(time.Second)
 	return err
 }
 

@@ -3,6 +3,7 @@ package redteam
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -115,7 +116,7 @@ func (r *rig) refer(connections int, block func(first, next []byte) []byte) erro
 		_ = h.send(b) // or ferryman sends it away, which is fine as well
 		return nil
 	})
-	r.pause(2 * time.Second)
+	r.pause(time.Second)
 	return err
 }
 
@@ -204,7 +205,7 @@ var attackOversize = Attack{
 // oversize sends a head that is too large and ends with an entry for the table, and one that refers to it.
 func (r *rig) oversize(h *h2conn, id uint32, large []byte) error {
 	nonce := fmt.Sprintf("in-step-%d", id)
-	b := headers(nil, id, endStream, entered(large[:len(large):len(large)], "x-nonce", nonce))
+	b := headers(nil, id, endStream, entered(slices.Clip(large), "x-nonce", nonce))
 	b = headers(b, id+2, endStream, indexed(request("GET", "/ok/"), firstEntry))
 	if err := h.send(b); err != nil {
 		return h.why("a write: %w", err)

@@ -54,9 +54,9 @@ func Begin(ctx context.Context, a Attack, t Target) (finish func() (*Verdict, er
 	if !a.Alone {
 		pause(ctx, 100*time.Millisecond) // what was due before is answered
 		seen, err := s.by.dismiss()
+		s.by = nil
 		if err != nil {
-			s.end()
-			return nil, err
+			return nil, errors.Join(err, s.end())
 		}
 		v.heard(seen)
 		v.Undisturbed, v.During = latencyOf(seen.Samples, quiet, begun), latencyOf(seen.Samples, begun, over)
@@ -82,36 +82,38 @@ type stage struct {
 }
 
 // set starts ferryman, its upstream, and a bystander that asks already.
-func set(ctx context.Context, a Attack, t Target) (s *stage, err error) {
-	s = &stage{faults: &faults{}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.end())
-		}
-	}()
+func set(ctx context.Context, a Attack, t Target) (*stage, error) {
+	s := &stage{faults: &faults{}}
+	if err := s.begin(ctx, a, t); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+func (s *stage) begin(ctx context.Context, a Attack, t Target) (err error) {
 	if a.moods == nil {
 		a.moods = moods
 	}
 	if s.up, err = newUpstream(s.faults, a.moods...); err != nil {
-		return nil, err
+		return err
 	}
 	addr := ""
 	if !a.Alone {
 		if s.by, addr, err = t.call(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	dir, err := os.MkdirTemp("", "redteam")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.p, err = t.start(ctx, dir, configure(s.up, addr, 60), a.Secure); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	if s.by != nil {
 		err = s.by.ask(s.p.addr, a.Secure)
 	}
-	return s, err
+	return err
 }
 
 // leftOver looks for requests upstream whose clients have left.

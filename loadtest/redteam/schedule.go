@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -55,6 +56,7 @@ func (s *Schedule) wanted(name string) bool { return len(s.Only) == 0 || slices.
 // the crossing tests, which measure no time.
 func (s *Schedule) Run(ctx context.Context) error {
 	var later sync.WaitGroup
+	allProcessors := leaveRoom()
 	each := func(alone bool, f func(Attack, Target) error) error {
 		for _, a := range Attacks {
 			for _, e := range s.engines(a.Few) {
@@ -86,7 +88,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 		later.Go(func() { s.finish(attempt{a, t}, true, func() (*Verdict, error) { return Run(ctx, a, t) }) })
 		return nil
 	})
-	if err == nil {
+	if allProcessors(); err == nil {
 		err = s.cross(ctx)
 	}
 	later.Wait()
@@ -99,6 +101,13 @@ func (s *Schedule) Run(ctx context.Context) error {
 		return fmt.Errorf("%d of %d got through", s.failed, s.ran)
 	}
 	return nil
+}
+
+// leaveRoom keeps attackers, and the upstream that is theirs, off half of the processors: what another client feels should
+// be ferryman's doing.
+func leaveRoom() (restore func()) {
+	before := runtime.GOMAXPROCS((runtime.NumCPU() + 1) / 2)
+	return func() { runtime.GOMAXPROCS(before) }
 }
 
 func (s *Schedule) cross(ctx context.Context) error {

@@ -226,11 +226,10 @@ func (c *uconn) readBody(q *question, take func([]byte)) error {
 
 func (c *uconn) readBytes(n int64, take func([]byte)) error {
 	for n > 0 {
-		b, err := c.in.Peek(1)
-		if err != nil {
+		if _, err := c.in.Peek(1); err != nil {
 			return err
 		}
-		b, _ = c.in.Peek(int(min(n, int64(c.in.Buffered()))))
+		b, _ := c.in.Peek(int(min(n, int64(c.in.Buffered()))))
 		if take != nil {
 			take(b)
 		}

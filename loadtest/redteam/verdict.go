@@ -2,6 +2,7 @@ package redteam
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -59,12 +60,13 @@ func (v *Verdict) String() string {
 	if v.Sent > 0 {
 		perMiB = v.CPU.Seconds() / v.Sent
 	}
-	s := fmt.Sprintf("%-4s %-18s %-10s sent %6.2f MiB  rss %2.0f > %4.0f > %3.0f MiB in %4.1fs  cpu %4.2fs %7.3f s/MiB  p50 %5.1f ms %4.1fx p99 %5.1f ms %4.1fx  %5d answers",
+	var s strings.Builder
+	fmt.Fprintf(&s, "%-4s %-18s %-10s sent %6.2f MiB  rss %2.0f > %4.0f > %3.0f MiB in %4.1fs  cpu %4.2fs %7.3f s/MiB  p50 %5.1f ms %4.1fx p99 %5.1f ms %4.1fx  %5d answers",
 		v.word(), v.Attack, v.Engine, v.Sent, v.Before, v.Peak, v.After, v.Cooled.Seconds(), v.CPU.Seconds(), perMiB,
 		v.During.p50.Seconds()*1000, v.slowdown(),
 		v.During.p99.Seconds()*1000, float64(v.During.p99)/float64(max(v.Undisturbed.p99, floor)), v.Answers)
 	for _, g := range v.figures {
-		s += "\n     " + g.String()
+		s.WriteString("\n     " + g.String())
 	}
-	return s + v.lines()
+	return s.String() + v.lines()
 }

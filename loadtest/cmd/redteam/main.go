@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -57,7 +56,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return err
 		}
 		s.Only, s.Engines = only, engines
-		leaveRoom()
 		return s.Run(ctx)
 	case "prove":
 		p := &redteam.Proof{Self: self, Out: out}
@@ -66,7 +64,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return err
 		}
 		p.Only = only
-		leaveRoom()
 		return p.Run(ctx)
 	case "list":
 		for _, a := range redteam.Attacks {
@@ -78,7 +75,3 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	}
 	return errUsage
 }
-
-// leaveRoom keeps attackers, and the upstream that is theirs, off half of the processors: what another client feels should
-// be ferryman's doing.
-func leaveRoom() { runtime.GOMAXPROCS((runtime.NumCPU() + 1) / 2) }
