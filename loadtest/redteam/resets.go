@@ -57,19 +57,20 @@ var attackGone = Attack{
 		if err != nil {
 			return err
 		}
-		return reached("of 300 HTTP/1.1 POSTs upstream", 30, func() error {
-			for range 300 {
-				c, err := r.dial("http/1.1", 0)
-				if err != nil {
-					return err
+		return reached("of 300 HTTP/1.1 POSTs upstream", 100, // some are sent before the reset has come
+			func() error {
+				for range 300 {
+					c, err := r.dial("http/1.1", 0)
+					if err != nil {
+						return err
+					}
+					if _, err := c.Write([]byte("POST /hang/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")); err != nil {
+						return err
+					}
+					c.reset()
 				}
-				if _, err := c.Write([]byte("POST /hang/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")); err != nil {
-					return err
-				}
-				c.reset()
-			}
-			return nil
-		})
+				return nil
+			})
 	},
 }
 

@@ -118,8 +118,11 @@ func (s *stage) begin(ctx context.Context, a Attack, t Target) (err error) {
 
 // leftOver looks for requests upstream whose clients have left.
 func (s *stage) leftOver() []figure {
-	if n := s.up.places["hang"].open(); n > 0 {
-		return []figure{{name: "connections that hang upstream without a client", got: float64(n)}}
+	hang := s.up.places["hang"]
+	for end := time.Now().Add(cooling); hang.busy() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return []figure{{name: "connections that hang upstream without a client", got: float64(hang.busy())}}
+		}
 	}
 	return nil
 }

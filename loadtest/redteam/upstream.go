@@ -39,8 +39,9 @@ type place struct {
 // uconn is a connection that ferryman has opened.
 type uconn struct {
 	*net.TCPConn
-	at *place
-	in *bufio.Reader
+	at   *place
+	in   *bufio.Reader
+	busy bool // with a request; the place's lock guards it
 }
 
 // question is a request's head, as far as moods care.
@@ -130,9 +131,11 @@ func (p *place) serve(c *uconn) {
 			continue
 		}
 		p.requests.Add(1)
+		p.plays(c, true)
 		if !p.mood.play(c, q) {
 			return
 		}
+		p.plays(c, false)
 	}
 }
 
@@ -146,10 +149,22 @@ func (p *place) resetAll() {
 	}
 }
 
-func (p *place) open() int {
+func (p *place) plays(c *uconn, busy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.conns)
+	c.busy = busy
+}
+
+// busy is how many connections have a request. Others are dials whose client has left, kept for the next one.
+func (p *place) busy() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		if c.busy {
+			n++
+		}
+	}
+	return n
 }
 
 // readHead reads a request's head, of any size, in little memory.
