@@ -32,9 +32,12 @@ var loses = map[string]func(t *testing.T, r *rig){
 		c.refused(t, 400)
 	},
 	"bad chunk": func(t *testing.T, r *rig) {
+		before := len(r.U[1].started())
 		c := r.dial(t)
 		defer c.close()
-		c.send(chunked("5\r\nhello\r\nZ\r\n"))
+		c.send(chunked("5\r\nhello\r\n"))
+		r.U[1].awaitStarted(t, before+1) // a head that came later would take the next answer
+		c.send("Z\r\n")
 		c.refused(t, 400)
 	},
 	"reload meanwhile": func(t *testing.T, r *rig) {

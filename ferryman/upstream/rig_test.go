@@ -134,6 +134,7 @@ func (r *rig) dial(ex netloop.Executor) conn {
 	require.NoError(r.t, err)
 	far, err := r.far.Accept()
 	require.NoError(r.t, err)
+	require.Equal(r.t, c.LocalAddr().String(), far.RemoteAddr().String(), "a stranger has connected")
 	r.t.Cleanup(func() { far.Close() })
 	require.NoError(r.t, far.SetDeadline(time.Now().Add(patience)))
 	return conn{c, far.(*net.TCPConn)}
