@@ -31,6 +31,22 @@
 //	253                 cmd/ferryman/serve_test.go: exit status, the second signal
 //	257                 cmd/ferryman/serve_test.go
 //	284                 cmd/ferryman/kill_test.go
+//	285                 logqueue; cmd/ferryman/unread_linux_test.go, beside the tests here
+//	286                 cmd/ferryman/hung_files_linux_test.go: a FUSE server of its own; needs root
+//	292                 breaker/breaker_test.go, breaker/model_test.go, breaker/invariant_test.go, beside the test here
+//	293                 metrics/scrape_test.go
+//	313                 certificate/certificate_test.go, internal/filewatch/watch_test.go
+//	317                 internal/filewatch/watch_test.go, cmd/ferryman/shortage_linux_test.go
+//	318 to 320          config/testdata: prefixes_empty_segment, routes_inline*, defaults
+//	322                 upstream/stray_test.go, with a clock, beside the test here
+//	324                 certificate/expiry_test.go, cmd/ferryman/expiry_test.go
+//	325                 logqueue/repeats_test.go, beside the test here
+//	326                 cmd/ferryman/takeover_test.go
+//
+// Cases 285 to 326 are faults that were met in the field: logs and files that block (285, 286), memory and work in
+// proportion to bytes (287, 290, 293 to 295), clients that are gone (288, 298), late frames and resets (289, 296, 300),
+// shortages and dials (291, 297), what clients meet (299 to 312) and what operators do (313 to 326). What programs make
+// of 296, 297, 299, 300, 303 and 312 is in loadtest/clients of the root module, floods of all kinds in loadtest/redteam.
 //
 // Case 283 is no test of its own: the workflows run all of them under the race detector, and vet and the
 // vulnerability check over all modules. Case 281 is also what "go test -count=3 ./conformance" shows:

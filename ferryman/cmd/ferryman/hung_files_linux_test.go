@@ -30,9 +30,7 @@ func runOn(t *testing.T, config string, args ...string) *running {
 
 // Case 286: the file system below the configuration hangs, at any step of a look.
 func TestServe_HungConfigurationHoldsNothing(t *testing.T) {
-	if !requireRoot(t) {
-		return
-	}
+	requireRoot(t)
 	for name, after := range map[string]uint32{"at once": 0, "before it opens": fuseLookup, "before it reads": fuseOpen, "within": fuseRead} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,9 +72,7 @@ func TestServe_HungConfigurationHoldsNothing(t *testing.T) {
 
 // Case 286: the pair lies on a file system that hangs; the configuration does not.
 func TestServe_HungCertificateHoldsNothing(t *testing.T) {
-	if !requireRoot(t) {
-		return
-	}
+	requireRoot(t)
 	for _, name := range []string{"cert.pem", "key.pem"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,9 +103,7 @@ func TestServe_HungCertificateHoldsNothing(t *testing.T) {
 
 // Case 286: with a request in flight, a second signal is the end.
 func TestServe_SecondSignalEndsItWhereAFileSystemHangs(t *testing.T) {
-	if !requireRoot(t) {
-		return
-	}
+	requireRoot(t)
 	t.Parallel()
 	a, waiting, _ := backend(t, "A")
 	f := mountFuse(t, map[string]string{"config.toml": route("/", a)})
@@ -128,9 +122,7 @@ func TestServe_SecondSignalEndsItWhereAFileSystemHangs(t *testing.T) {
 
 // Case 286: nothing is served yet, and nothing will be.
 func TestServe_SignalEndsAStartThatHangs(t *testing.T) {
-	if !requireRoot(t) {
-		return
-	}
+	requireRoot(t)
 	a, _, _ := backend(t, "A")
 	dir := t.TempDir()
 	certFile, keyFile := pair(t, dir, "one")
