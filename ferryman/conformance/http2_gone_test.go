@@ -146,7 +146,7 @@ func TestCase296_WhoMustGoIsServedFirst(t *testing.T) {
 		h := r.dialH2(t)
 		slow := h.ask("GET", "/api", true)
 		r.U[2].awaitStarted(t, 1)
-		for i := 0; i < 1300; i++ { // more than is borne, less than what ends the connection
+		for range 1300 { // more than is borne, less than what ends the connection
 			h.rstStream(h.ask("GET", "/", true), http2.ErrCodeCancel)
 		}
 		h.until(t, "GOAWAY", func() bool { return len(h.goaways) > 0 })

@@ -50,7 +50,7 @@ var Defences = []Defence{
 	{
 		Name: "each stream has a window of its own", File: "body_h2.go", Attack: "stalled-uploads",
 		Old: "connWindow   = 16 << 20",
-		New: "connWindow   = 8 << 20 >> 3",
+		New: "connWindow   = 64 << 10",
 	},
 	{
 		Name: "unread bodies of a connection are bounded", File: "body_h2.go", Attack: "unread-h2",

@@ -12,6 +12,7 @@ const (
 	warmUp      = 300 * time.Millisecond
 	undisturbed = 700 * time.Millisecond
 	leastDuring = 500 * time.Millisecond // that the bystander is listened to
+	noticing    = 3 * time.Second        // that a client has left
 )
 
 // Run has one attack take place. An error is ours; what is wrong with ferryman is in the verdict, which comes once
@@ -64,7 +65,7 @@ func Begin(ctx context.Context, a Attack, t Target) (finish func() (*Verdict, er
 	return func() (*Verdict, error) {
 		v.After, v.Cooled = cool(ctx, p, v.Before+afterOver, over)
 		v.Peak = g.end()
-		v.figures = append(v.figures, s.leftOver()...)
+		v.figures = append(v.figures, s.leftOver(ctx, over)...)
 		v.judge(a, s.faults)
 		if err := s.end(); err != nil {
 			v.add("end", "%v", err)
@@ -116,13 +117,13 @@ func (s *stage) begin(ctx context.Context, a Attack, t Target) (err error) {
 	return err
 }
 
-// leftOver looks for requests upstream whose clients have left.
-func (s *stage) leftOver() []figure {
+// leftOver looks for requests upstream whose clients have left, once these have had some time to be noticed.
+func (s *stage) leftOver(ctx context.Context, left time.Time) []figure {
 	hang := s.up.places["hang"]
-	for end := time.Now().Add(cooling); hang.busy() > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			return []figure{{name: "connections that hang upstream without a client", got: float64(hang.busy())}}
-		}
+	for hang.busy() > 0 && time.Since(left) < noticing && pause(ctx, 20*time.Millisecond) {
+	}
+	if n := hang.busy(); n > 0 {
+		return []figure{{name: "connections that hang upstream without a client", got: float64(n)}}
 	}
 	return nil
 }
