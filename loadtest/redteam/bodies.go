@@ -127,7 +127,7 @@ var attackStalled = Attack{
 var attackUnreadH2 = Attack{
 	Name:  "unread-h2",
 	About: "bodies that nobody takes: 24 HTTP/2 connections of 64 uploads each that send what they may, 40 MiB at most",
-	Peak:  400, // 256 MiB of bodies, and what the runtime needs to manage them
+	Peak:  340, // 256 MiB of bodies, and what the runtime needs to manage them
 	run: func(r *rig) error {
 		const each, most = 64, 40 << 20
 		var b []byte

@@ -33,16 +33,6 @@ var Defences = []Defence{
 		New: "maxWaste    = 1 << 30 ",
 	},
 	{
-		Name: "settings of a frame are counted", File: "frames_h2.go", Attack: "control-frames",
-		Old: "f.NumSettings() > 100",
-		New: "f.NumSettings() > 100_000",
-	},
-	{
-		Name: "answers that nobody reads are bounded", File: "outgoing_h2.go", Attack: "unheard",
-		Old: "maxUnheard         = 64 << 10",
-		New: "maxUnheard         = 64 << 30",
-	},
-	{
 		Name: "late frames are ignored", File: "resets_h2.go", Attack: "late-frames",
 		Old: "return id <= c.last && slices.Contains(c.resets, id) }",
 		New: "return id <= c.last && slices.Contains(c.resets[:min(len(c.resets), 16)], id) }",
@@ -53,9 +43,8 @@ var Defences = []Defence{
 		New: "connWindow   = 64 << 10",
 	},
 	{
-		Name: "unread bodies of a connection are bounded", File: "body_h2.go", Attack: "unread-h2",
-		Old: "firstWindow  = 32 << 10",
-		New: "firstWindow  = 8 << 20",
+		Name: "unread bodies of all connections are bounded", File: "internal/limits/limits.go", Attack: "unread-h2",
+		Old: "Unread int64 = 256 << 20", New: "Unread int64 = 256 << 40",
 	},
 	{
 		Name: "an idle connection holds no frame", File: "frames_h2.go", Attack: "idle-tls",
