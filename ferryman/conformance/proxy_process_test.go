@@ -133,7 +133,9 @@ func startProcess(t *testing.T, m mode, s processSpec) *proxyProcess {
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.cmd.Start())
+	stuck := time.AfterFunc(4*patience, func() { _ = p.cmd.Process.Kill() })
 	p.end = sync.OnceFunc(func() {
+		defer stuck.Stop()
 		for _, c := range p.clients {
 			c.close()
 		}
@@ -177,14 +179,19 @@ func (p *proxyProcess) scrape() map[string]float64 {
 	return m
 }
 
-// paused runs a step while the process is stopped.
-func (p *proxyProcess) paused(step func()) {
+// paused runs a step while the process is stopped. It returns false, and does not, where the machine was too busy to stop
+// it before a limit that began at a moment had passed.
+func (p *proxyProcess) paused(since time.Time, limit time.Duration, step func()) bool {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	defer func() { require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGCONT)) }()
 	var is syscall.WaitStatus
 	_, err := syscall.Wait4(p.cmd.Process.Pid, &is, syscall.WUNTRACED, nil)
 	require.NoError(p.t, err)
 	require.True(p.t, is.Stopped())
+	if time.Since(since) >= limit {
+		return false
+	}
 	step()
-	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGCONT))
+	return true
 }

@@ -33,8 +33,8 @@ func (s *Stop) Aim(abort func()) bool {
 	return !s.aborted
 }
 
-// lastMoment is what an executor needs, at most, to take note of what its sockets have.
-const lastMoment = 10 * time.Millisecond
+// lastMoment is enough for an executor to take note of what its sockets have, on a machine that is busy, too.
+const lastMoment = 50 * time.Millisecond
 
 // After is time.AfterFunc for a limit on what a peer does. The process may have been held up, and what the peer
 // did meanwhile is seen first: f is called a moment after it was noticed that d is over. It may still be called
