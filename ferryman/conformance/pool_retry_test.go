@@ -340,8 +340,12 @@ func TestCase156_UpstreamIsRestarted(t *testing.T) {
 			for _, k := range old {
 				k.close()
 			}
-			ln, err := net.Listen("tcp4", r.U[1].addr)
-			require.NoError(t, err)
+			var ln net.Listener
+			eventually(t, func() (free bool) { // a connection of another test may have the port for a moment
+				var err error
+				ln, err = net.Listen("tcp4", r.U[1].addr)
+				return err == nil
+			}, "the port is taken")
 			r.U[1].ln = ln
 			r.U[1].strands.Add(1)
 			go r.U[1].accept(ln)

