@@ -13,11 +13,6 @@ var Defences = []Defence{
 		New: "if to.listed > 1000*MaxList {",
 	},
 	{
-		Name: "a header block has an end", File: "h2/decode.go", Attack: "continuation",
-		Old: "d.fragments > maxFragments || ",
-		New: "",
-	},
-	{
 		Name: "streams of a connection have a limit", File: "heads_h2.go", Attack: "many-streams",
 		Old: "case c.open >= maxStreams:",
 		New: "case c.open >= 100*maxStreams:",
@@ -36,15 +31,6 @@ var Defences = []Defence{
 		Name: "late frames are ignored", File: "resets_h2.go", Attack: "late-frames",
 		Old: "return id <= c.last && slices.Contains(c.resets, id) }",
 		New: "return id <= c.last && slices.Contains(c.resets[:min(len(c.resets), 16)], id) }",
-	},
-	{
-		Name: "each stream has a window of its own", File: "body_h2.go", Attack: "stalled-uploads",
-		Old: "connWindow   = 16 << 20",
-		New: "connWindow   = 64 << 10",
-	},
-	{
-		Name: "unread bodies of all connections are bounded", File: "internal/limits/limits.go", Attack: "unread-h2",
-		Old: "Unread int64 = 256 << 20", New: "Unread int64 = 256 << 40",
 	},
 	{
 		Name: "an idle connection holds no frame", File: "frames_h2.go", Attack: "idle-tls",
@@ -75,11 +61,6 @@ var Defences = []Defence{
 		Name: "a client that leaves is noticed (HTTP/1.1)", File: "client_h1.go", Attack: "heads-hang",
 		Old: "c.raw.Guard(victim)",
 		New: "_ = victim",
-	},
-	{
-		Name: "a client that leaves is noticed (HTTP/2)", File: "stream_h2.go", Attack: "gone-clients",
-		Old: "s.victim.Abort()",
-		New: "_ = s.victim",
 	},
 	{
 		Name: "memory goes back after a burst", File: "cmd/ferryman/collect.go", Attack: "references",
