@@ -58,13 +58,15 @@ func TestWatch_HoldsOneWatchHoweverOftenTheDirectoryIsReplaced(t *testing.T) {
 	r := start(t, filepath.Join(dir, "config.toml"))
 	g0, d0, w0 := resources(t)
 	for i := range 8 {
-		if i%2 == 0 {
-			require.NoError(t, os.Rename(dir, filepath.Join(t.TempDir(), "gone")))
-		} else {
-			require.NoError(t, os.RemoveAll(dir))
-		}
-		require.NoError(t, os.Mkdir(dir, 0o755))
-		write(t, r.path, body(i+2))
+		r.save(func() {
+			if i%2 == 0 {
+				require.NoError(t, os.Rename(dir, filepath.Join(t.TempDir(), "gone")))
+			} else {
+				require.NoError(t, os.RemoveAll(dir))
+			}
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			write(t, r.path, body(i+2))
+		})
 		r.next(i + 2)
 	}
 	require.Equal(t, 1, w0)
@@ -129,7 +131,7 @@ func TestWatch_StormLeavesResourcesAsTheyWere(t *testing.T) {
 	for last := (seen{}); last.threshold != 9; {
 		select {
 		case last = <-r.seen:
-		case <-time.After(inTime):
+		case <-time.After(patience):
 			require.Fail(t, "the last write is not seen")
 		}
 	}
