@@ -128,8 +128,11 @@ func (e *exchange) unconnected(err error) *fault {
 	if e.client.gone() {
 		return faultClientGone
 	}
-	e.trouble = err
-	return dialFault(err)
+	f := dialFault(err)
+	if f != faultShortage { // of which one line tells for all
+		e.trouble = err
+	}
+	return f
 }
 
 // mayRepeat is the one rule about sending twice (RFC 9112 section 9.3.1).

@@ -43,6 +43,7 @@ const (
 	shortHead       = 400 * time.Millisecond // in place of the fixed 10 s
 	quiet           = 60 * time.Millisecond  // long enough to notice bytes that must not come
 	patience        = 30 * time.Second
+	soon            = patience / 2 // what a short limit ends has ended by then; what it does not end lasts for patience
 )
 
 // scale multiplies the counts of the heavy cases.

@@ -16,9 +16,9 @@ const (
 // connections in doubt are closed.
 func (c *Conn) Doubt() { c.doubtful = true }
 
-// noteStray finds out why a connection is not quiet.
+// noteStray finds out why a connection is not quiet. It does not wait where it is.
 func (c *Conn) noteStray(now time.Time) {
-	if now.Sub(c.since) > strayWithin {
+	if now.Sub(c.since) > strayWithin || c.In.Buffered() == 0 && c.Quiet() {
 		return
 	}
 	n := c.In.Buffered()

@@ -3,6 +3,7 @@ package proc
 import (
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,12 @@ func TestCPU_IsWhatAProcessUsed(t *testing.T) {
 		require.GreaterOrEqual(t, now, last)
 		last = now
 	}
+	// It stands still for the last look: a machine that is busy may let it run on between a look and its end.
+	require.NoError(t, busy.Process.Signal(syscall.SIGSTOP))
+	_, err := syscall.Wait4(busy.Process.Pid, nil, syscall.WUNTRACED, nil)
+	require.NoError(t, err)
+	last, err = CPU([]int{busy.Process.Pid})
+	require.NoError(t, err)
 	require.NoError(t, busy.Process.Kill())
 	_ = busy.Wait() // it was killed
 	used := busy.ProcessState.UserTime() + busy.ProcessState.SystemTime()
