@@ -158,6 +158,7 @@ func TestCase262_ConnectionLimitClosesTheNewest(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		const limit = 5
 		r := newRig(t, m, func(s *setup) { s.cfg.MaxConnections = limit })
+		eventually(t, func() bool { return r.sum("ferryman_connections") == 0 }, "the rig's own stays")
 		var clients []*client
 		for range limit {
 			c := r.dial(t)
