@@ -110,7 +110,12 @@ type setup struct {
 	listen          string
 	noVerdicts      bool // the case shuts the proxy down, or breaks it, itself
 	recordMax       int  // bytes recorded for each connection; 0: 4 MiB
+	alone           bool // there is one loop
 }
+
+// oneLoop is for cases that count connections to an upstream. Where there are more loops a client's connection may
+// move from one to another, as on a machine that is busy, and each has a pool of its own.
+func oneLoop(s *setup) { s.alone = true }
 
 // rig is one proxy between raw clients and scripted upstreams.
 type rig struct {
@@ -192,7 +197,12 @@ func (r *rig) start(s setup) {
 		if s.handshake != 0 {
 			limits.Handshake = s.handshake
 		}
+		processors := runtime.GOMAXPROCS(0)
+		if s.alone {
+			runtime.GOMAXPROCS(1) // as many loops as processors
+		}
 		r.proxy, err = ferryman.New(s.cfg, ferryman.Options{Engine: r.mode.engine, Logger: r.log.logger(), Version: "test"})
+		runtime.GOMAXPROCS(processors)
 		limits.Head, limits.Handshake = head, handshake
 		limitsMu.Unlock()
 		require.NoError(r.t, err)
