@@ -131,6 +131,7 @@ type rig struct {
 	served chan error
 
 	noVerdicts bool
+	hasty      bool // its limit on handshakes is short
 	reloaded   bool // series may have gone
 	mu         sync.Mutex
 	clients    []*client
@@ -174,7 +175,7 @@ func newRig(t testing.TB, m mode, options ...func(*setup)) *rig {
 			u.recordMax = s.recordMax
 		}
 	}
-	r.cfg, r.noVerdicts = s.cfg, s.noVerdicts
+	r.cfg, r.noVerdicts, r.hasty = s.cfg, s.noVerdicts, s.handshake != 0
 	r.start(s)
 	t.Cleanup(r.finish)
 	return r
