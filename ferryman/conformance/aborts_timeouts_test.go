@@ -138,15 +138,16 @@ func TestCase161_SlowUploadIsNeverA504(t *testing.T) {
 		for _, q := range []request{{m: "POST", body: "0123456789", nonce: nonce()}, {m: "POST", chunks: []string{"0", "123", "456", "789"}, nonce: nonce()}} {
 			s := q.String()
 			head := strings.Index(s, "\r\n\r\n") + 4
-			c := r.dial(t)
-			c.send(s[:head])
-			for i := range 5 { // two and a half times the timeout, in gaps of half of it
-				pause(limit / 2)
-				n := (len(s) - head) * i / 5
-				c.send(s[head+n : head+(len(s)-head)*(i+1)/5])
-			}
-			require.Equal(t, q.nonce, c.want(t, "POST", 200).get("X-Nonce"))
-			c.close()
+			resp := r.unlessHeldUp(t, limit, "POST", func(c *client) {
+				c.send(s[:head])
+				for i := range 5 { // two and a half times the timeout, in gaps of half of it
+					pause(limit / 2)
+					n := (len(s) - head) * i / 5
+					c.send(s[head+n : head+(len(s)-head)*(i+1)/5])
+				}
+			})
+			require.Equal(t, 200, resp.status)
+			require.Equal(t, q.nonce, resp.get("X-Nonce"))
 		}
 	})
 }
@@ -206,7 +207,7 @@ func TestCase162_UpstreamThatTakesNoBodyIsA504(t *testing.T) {
 func TestCase163_SlowBodyIsNoTimeout(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, shortTimeout)
-		r.U[1].play(func(c *uconn, q *message) bool {
+		r.U[1].playAlways(func(c *uconn, q *message) bool {
 			c.body(q)
 			c.send("HTTP/1.1 200 OK\r\nX-U: x\r\nContent-Length: 6\r\n\r\n")
 			for range 6 {
@@ -215,7 +216,9 @@ func TestCase163_SlowBodyIsNoTimeout(t *testing.T) {
 			}
 			return true
 		})
-		require.Equal(t, "xxxxxx", string(r.dial(t).do(t, request{}).body))
+		resp := r.unlessHeldUp(t, upstreamTimeout, "GET", func(c *client) { c.send(request{}.String()) })
+		require.Equal(t, 200, resp.status)
+		require.Equal(t, "xxxxxx", string(resp.body))
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 func TestCase125_HeadKeepsItsLengthAndHasNoBody(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		c := r.dial(t)
 		for i := range 8 {
 			q := request{m: []string{"HEAD", "GET"}[i%2], nonce: nonce()}

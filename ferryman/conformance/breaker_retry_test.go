@@ -22,7 +22,7 @@ func gate(t *testing.T) (opened chan struct{}, open func()) {
 // that was used before and may have to be sent again.
 func TestCase150_RetriedProbeStaysOneProbe(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold1)
+		r := newRig(t, m, threshold1, oneLoop)
 		u, c := r.U[1], r.dial(t)
 		for _, good := range []bool{true, false} {
 			u.play(reply(notNow))
@@ -69,7 +69,7 @@ func TestCase217_RetryWhileOpenLeavesNoResult(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		for name, second := range map[string]handler{"served": echo, "failed": takeAndLeave} {
 			t.Run(name, func(t *testing.T) {
-				r := newRig(t, m, stayOpen)
+				r := newRig(t, m, stayOpen, oneLoop)
 				u, c := r.U[1], r.dial(t)
 				require.Equal(t, 200, c.do(t, request{}).status)
 				released, release := gate(t)

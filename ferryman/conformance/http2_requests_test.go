@@ -102,7 +102,7 @@ func TestCase174_BodyUnlikeItsLengthIsMalformed(t *testing.T) {
 
 func TestCase174_ProperLengthIsKept(t *testing.T) {
 	forEachH2Mode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		h := r.dialH2(t)
 		id := h.ask("POST", "/", false, "content-length", "5")
 		h.data(id, false, "he")

@@ -116,14 +116,16 @@ func TestCase259_SilentConnections(t *testing.T) {
 func TestCase260_SlowBodyWithoutALimitGoesOn(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, shortTimeout)
-		c := r.dial(t)
 		n := nonce()
-		c.send("POST / HTTP/1.1\r\nHost: a\r\nX-Nonce: " + n + "\r\nContent-Length: 6\r\n\r\n")
-		for range 6 {
-			pause(upstreamTimeout * 4 / 10)
-			c.send("x")
-		}
-		require.Equal(t, n, c.want(t, "POST", 200).get("X-Nonce"))
+		resp := r.unlessHeldUp(t, upstreamTimeout, "POST", func(c *client) {
+			c.send("POST / HTTP/1.1\r\nHost: a\r\nX-Nonce: " + n + "\r\nContent-Length: 6\r\n\r\n")
+			for range 6 {
+				pause(upstreamTimeout * 4 / 10)
+				c.send("x")
+			}
+		})
+		require.Equal(t, 200, resp.status)
+		require.Equal(t, n, resp.get("X-Nonce"))
 	})
 }
 

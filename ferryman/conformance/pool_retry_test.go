@@ -15,7 +15,7 @@ import (
 
 func TestCase146_ConnectionsAreReused(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		c := r.dial(t)
 		c.do(t, request{})
 		answers := append(slices.Clip(completeAnswers),
@@ -101,7 +101,7 @@ func takeAndLeave(c *uconn, q *message) bool {
 func TestCase148_OneRetryOnAReusedConnection(t *testing.T) {
 	noLength := []string{"Content-Length: 0"}
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		for _, row := range []struct {
 			q     request
 			again bool
@@ -142,7 +142,7 @@ func TestCase148_OneRetryOnAReusedConnection(t *testing.T) {
 
 func TestCase148_NoRetryOnAFreshConnectionAndNoSecondRetry(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		c := r.dial(t)
 		r.U[1].play(takeAndLeave)
 		own(t, c.do(t, request{}), 502, "bad gateway")
@@ -158,7 +158,7 @@ func TestCase148_NoRetryOnAFreshConnectionAndNoSecondRetry(t *testing.T) {
 
 func TestCase148_ResetIsRetriedLikeAnEnd(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		c := r.dial(t)
 		require.Equal(t, 200, c.do(t, request{}).status)
 		r.U[1].play(func(c *uconn, q *message) bool { c.body(q); c.reset(); return false })
@@ -185,7 +185,7 @@ func TestCase149_NoRetryAfterAResponseByte(t *testing.T) {
 // Cases 150 and 217, as far as the circuit is closed.
 func TestCase150And217_OneVerdictAfterTheRetry(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, threshold2)
+		r := newRig(t, m, threshold2, oneLoop)
 		require.Equal(t, success, r.verdictOf(t, "/", r.U[1], func() {
 			c := r.dial(t)
 			defer c.close()
@@ -358,7 +358,7 @@ func TestCase156_UpstreamIsRestarted(t *testing.T) {
 
 func TestCase157_ChecksHaveConnectionsOfTheirOwn(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, func(s *setup) {
+		r := newRig(t, m, oneLoop, func(s *setup) {
 			s.cfg.HealthInterval, s.cfg.HealthTimeout = 50*time.Millisecond, 40*time.Millisecond
 		})
 		c := r.dial(t)

@@ -48,7 +48,7 @@ func TestCase238_RequestsInFlightFinishOnTheOldUpstream(t *testing.T) {
 
 func TestCase240_UnchangedUpstreamKeepsItsConnections(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m)
+		r := newRig(t, m, oneLoop)
 		c := r.dial(t)
 		require.Equal(t, 200, c.do(t, request{}).status)
 		for range 10 {

@@ -111,7 +111,12 @@ type setup struct {
 	resolver        *net.Resolver
 	noVerdicts      bool // the case shuts the proxy down, or breaks it, itself
 	recordMax       int  // bytes recorded for each connection; 0: 4 MiB
+	alone           bool // there is one loop
 }
+
+// oneLoop is for cases that count connections to an upstream. Where there are more loops a client's connection may
+// move from one to another, as on a machine that is busy, and each has a pool of its own.
+func oneLoop(s *setup) { s.alone = true }
 
 // rig is one proxy between raw clients and scripted upstreams.
 type rig struct {
@@ -127,6 +132,7 @@ type rig struct {
 	served chan error
 
 	noVerdicts bool
+	hasty      bool // its limit on handshakes is short
 	reloaded   bool // series may have gone
 	mu         sync.Mutex
 	clients    []*client
@@ -170,7 +176,7 @@ func newRig(t testing.TB, m mode, options ...func(*setup)) *rig {
 			u.recordMax = s.recordMax
 		}
 	}
-	r.cfg, r.noVerdicts = s.cfg, s.noVerdicts
+	r.cfg, r.noVerdicts, r.hasty = s.cfg, s.noVerdicts, s.handshake != 0
 	r.start(s)
 	t.Cleanup(r.finish)
 	return r
@@ -193,7 +199,12 @@ func (r *rig) start(s setup) {
 		if s.handshake != 0 {
 			limits.Handshake = s.handshake
 		}
+		processors := runtime.GOMAXPROCS(0)
+		if s.alone {
+			runtime.GOMAXPROCS(1) // as many loops as processors
+		}
 		r.proxy, err = ferryman.New(s.cfg, ferryman.Options{Engine: r.mode.engine, Logger: r.log.logger(), Version: "test", Resolver: s.resolver})
+		runtime.GOMAXPROCS(processors)
 		limits.Head, limits.Handshake = head, handshake
 		limitsMu.Unlock()
 		require.NoError(r.t, err)

@@ -115,9 +115,10 @@ func TestRun_CapacityIsAClosedLoopWithoutLatencies(t *testing.T) {
 		report := run(t, p)
 		require.Equal(t, result.Capacity, report.Kind)
 		require.Nil(t, report.Total.Response)
-		// 4 connections, at most 25 answers each in 250 ms.
+		// 4 connections, at most 25 answers each in 250 ms; how many less depends on the machine.
 		require.LessOrEqual(t, report.Total.Requests, int64(104))
-		require.Greater(t, report.Total.Requests, int64(20))
+		require.GreaterOrEqual(t, report.Total.Requests, int64(4))
+		require.InDelta(t, s.requests.Load(), report.Total.Requests, 4, "what was out at the end is all that may lack")
 		require.Equal(t, report.Total.Requests, report.Total.Classes["ok"])
 	})
 }
