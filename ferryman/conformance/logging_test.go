@@ -33,10 +33,9 @@ func TestCase285_LogThatIsNotReadHoldsNothing(t *testing.T) {
 				pause(5 * time.Millisecond)
 			}
 			r.reload(t, func(c *config.Config) { c.FailureThreshold = 1_000_000 })
-			r.U[5].close()
 			c := r.dial(t)
 			for range 1100 { // a line each at debug
-				c.send(request{path: "/strip"}.String())
+				c.send(request{path: "/down"}.String())
 				require.Equal(t, 502, c.must(t, "GET").status)
 			}
 			require.Equal(t, 200, statusOf(t, r, "/api"))
