@@ -22,7 +22,10 @@ func statusOf(t *testing.T, r *rig, path string) int {
 // Nobody takes what the proxy logs: whatever it has to say, requests, reloads and metrics go on.
 func TestCase285_LogThatIsNotReadHoldsNothing(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
-		r := newRig(t, m, func(s *setup) { s.cfg.FailureThreshold = 1; s.cfg.DefaultCooldown = 50 * time.Millisecond })
+		r := newRig(t, m, func(s *setup) {
+			s.cfg.FailureThreshold, s.cfg.DefaultCooldown = 1, 50*time.Millisecond
+			s.cfg.Routes = append(s.cfg.Routes, config.Route{Prefix: "/refused", Upstream: closedPort(t)})
+		})
 		func() {
 			r.log.mu.Lock()
 			defer r.log.mu.Unlock()
@@ -35,7 +38,7 @@ func TestCase285_LogThatIsNotReadHoldsNothing(t *testing.T) {
 			r.reload(t, func(c *config.Config) { c.FailureThreshold = 1_000_000 })
 			c := r.dial(t)
 			for range 1100 { // a line each at debug
-				c.send(request{path: "/down"}.String())
+				c.send(request{path: "/refused"}.String())
 				require.Equal(t, 502, c.must(t, "GET").status)
 			}
 			require.Equal(t, 200, statusOf(t, r, "/api"))
