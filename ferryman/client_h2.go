@@ -127,6 +127,9 @@ func (c *clientH2) read() error {
 		if err := c.frame(false); err != nil {
 			return err
 		}
+		if n := c.blocks.Decoded(); n > 0 {
+			c.ex.Spend(n) // a few bytes may be a large head
+		}
 	}
 }
 

@@ -44,15 +44,15 @@ type exchange struct {
 func (e *exchange) run() {
 	defer e.leave()
 	if f := e.admit(); f != nil {
-		e.refuse(f, 0)
+		e.refuse(f)
 		return
 	}
 	if e.client.gone() {
 		e.fail(faultClientGone)
 		return
 	}
-	if now := e.ex.Now(); !e.allowed(now) {
-		e.refuse(faultCircuitOpen, e.route.up.Breaker().RetryAfter(now))
+	if !e.allowed(e.ex.Now()) {
+		e.refuse(faultCircuitOpen)
 		return
 	}
 	if f := e.forward(); f != nil {
@@ -129,7 +129,7 @@ func (e *exchange) unconnected(err error) *fault {
 		return faultClientGone
 	}
 	f := dialFault(err)
-	if f != faultShortage { // of which one line tells for all
+	if f != faultShortage && f != faultCircuitOpen { // of which one line tells for all
 		e.trouble = err
 	}
 	return f
@@ -224,6 +224,7 @@ func (e *exchange) judge(v verdict, cause string) {
 		}
 	case failure:
 		if e.ticket.Failure(now) {
+			e.route.up.GiveUp()
 			e.p.logCircuit(e.route.up, cause, e.trouble)
 		}
 	default:
@@ -242,11 +243,15 @@ func (e *exchange) fail(f *fault) {
 		e.route.metrics.ClientAborted()
 		return
 	}
-	e.refuse(f, 0)
+	e.refuse(f)
 }
 
 // refuse answers by itself.
-func (e *exchange) refuse(f *fault, retryAfter time.Duration) {
+func (e *exchange) refuse(f *fault) {
+	var retryAfter time.Duration
+	if f == faultCircuitOpen {
+		retryAfter = e.route.up.Breaker().RetryAfter(e.ex.Now())
+	}
 	e.p.countReply(e.route, f)
 	e.client.reply(f, retryAfter)
 	e.complete = true

@@ -84,6 +84,8 @@ func dialFault(err error) *fault {
 		return faultShortage
 	case errors.Is(err, upstream.ErrBusy):
 		return faultBusy
+	case errors.Is(err, upstream.ErrOpen):
+		return faultCircuitOpen
 	case errors.Is(err, upstream.ErrAborted):
 		return faultClientGone
 	}

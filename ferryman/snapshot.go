@@ -131,6 +131,7 @@ func (p *Proxy) healthReport(u *upstream.Upstream) func(error) {
 		case err == nil && u.Breaker().HealthSucceeded(now):
 			p.logCircuit(u, "health check passed", nil)
 		case err != nil && u.Breaker().HealthFailed(now):
+			u.GiveUp()
 			p.logCircuit(u, "health check failed", err)
 		}
 	}

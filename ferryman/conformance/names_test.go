@@ -41,9 +41,14 @@ var loopback4, loopback6 = netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loo
 // silent makes a port of ::1 one that drops SYNs.
 func silent(t testing.TB, port int) {
 	t.Helper()
-	l := listenOn(t, loopback6, port, 0)
+	fill(t, listenOn(t, loopback6, port, 0).Addr().String())
+}
+
+// fill fills a backlog that is short.
+func fill(t testing.TB, addr string) {
+	t.Helper()
 	for range 20 {
-		c, err := net.DialTimeout("tcp", l.Addr().String(), 100*time.Millisecond)
+		c, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)
 		if err != nil {
 			return
 		}

@@ -37,6 +37,7 @@ type Decoder struct {
 	to        *Fields
 	gathered  []byte // of a block that comes in several frames
 	fragments int
+	decoded   int
 }
 
 // NewDecoder returns a decoder with a dynamic table of the size that a peer may assume.
@@ -79,10 +80,17 @@ func (d *Decoder) Decode(block []byte, to *Fields) error {
 		err = d.hpack.Close()
 	}
 	d.to = nil
+	d.decoded += len(block) + to.Size
 	if err != nil {
 		return http2.ConnectionError(http2.ErrCodeCompression)
 	}
 	return nil
+}
+
+// Decoded is what the blocks since the last call came to, in bytes: those that came, and those of the fields.
+func (d *Decoder) Decoded() (n int) {
+	n, d.decoded = d.decoded, 0
+	return n
 }
 
 // emit takes a field. Once they are too many no more are made, for a byte may stand for a large one.

@@ -115,6 +115,9 @@ func (g *GoroutineEngine) Go(f func()) { g.start(nil, f) }
 // Defer implements Executor.
 func (g *GoroutineEngine) Defer(f func()) { f() }
 
+// Spend implements Executor: the runtime's scheduler gives turns by itself.
+func (g *GoroutineEngine) Spend(int) {}
+
 // Post implements Executor. While there is a strand, somebody may wait for what is posted.
 func (g *GoroutineEngine) Post(f func()) {
 	g.mu.Lock()

@@ -197,5 +197,11 @@ func (l *loop) Go(f func()) { l.start(nil, f) }
 // Defer implements Executor: what is started is run in the next turn.
 func (l *loop) Defer(f func()) { l.start(nil, f) }
 
+// Spend implements Executor.
+func (l *loop) Spend(n int) {
+	l.budget -= n
+	l.breathe()
+}
+
 // Post implements Executor.
 func (l *loop) Post(f func()) { l.post(func() { l.start(nil, f) }) }

@@ -102,6 +102,10 @@ type Executor interface {
 	// that are ready by now have had their turn. Where strands run side by side it is called at once.
 	Defer(f func())
 
+	// Spend tells of work that moved no bytes of a Conn, in the bytes that it is worth: on an event loop
+	// others get their turn once the strand has used up its own. The caller holds no lock.
+	Spend(n int)
+
 	// NewGate returns a closed one-shot gate, for one strand to wait for another.
 	NewGate() Gate
 

@@ -263,6 +263,35 @@ func TestFairness_AStrandThatNeverBlocksLetsOthersRun(t *testing.T) {
 	}
 }
 
+// Work that moves no bytes counts as well, once it is told of.
+func TestFairness_AStrandThatSpendsLetsOthersRun(t *testing.T) {
+	e := engines(t, netloop.Options{Loops: 1})["loops"]
+	if e == nil {
+		return // goroutines have their turns from the runtime
+	}
+	s, _ := pair(t, e)
+	const worth = 60 << 10
+	var turns []int // of the other strand, by the work that was done before
+	on(t, s.ex, func() {
+		done := 0
+		over := false
+		var other func()
+		other = func() {
+			if turns = append(turns, done); !over {
+				s.ex.Go(other)
+			}
+		}
+		s.ex.Go(other)
+		for range 100 {
+			done++
+			s.ex.Spend(worth)
+		}
+		over = true
+	})
+	require.Greater(t, len(turns), 30, "others got their turn")
+	require.Less(t, len(turns), 60, "and not after each bit of work")
+}
+
 func TestServe_SpreadsConnectionsEvenlyOverTheLoopsAtWork(t *testing.T) {
 	e, work := scaled(t, 3)
 	if e == nil {

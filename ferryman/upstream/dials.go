@@ -84,6 +84,15 @@ func (p *pool) late(w *Waiter, gate netloop.Gate) {
 	}
 }
 
+// giveUp ends all waits.
+func (p *pool) giveUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.waiting.first != nil {
+		p.wake(p.waiting.first, nil, ErrOpen)
+	}
+}
+
 func (p *pool) abort(w *Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

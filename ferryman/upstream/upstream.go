@@ -113,6 +113,9 @@ func (u *Upstream) Retire() {
 	u.each(func(p *pool) { p.closeBelow(time.Time{}, true) })
 }
 
+// GiveUp ends the waits for a connection with ErrOpen. Call it when the circuit has opened.
+func (u *Upstream) GiveUp() { u.each((*pool).giveUp) }
+
 // Prune closes the connections that have been idle since before a moment or are not fit for use any more: closed by the
 // upstream, too old, to an address that its name has lost. Call it now and then, from any goroutine.
 func (u *Upstream) Prune(before time.Time) {

@@ -11,6 +11,8 @@ import (
 var (
 	// ErrBusy is a wait that ran out while other requests' dials were under way: it tells nothing about the upstream.
 	ErrBusy = errors.New("other requests' dials have taken all the time")
+	// ErrOpen is a wait that ended because the circuit has opened meanwhile.
+	ErrOpen = errors.New("the circuit has opened")
 	// ErrShortage is a dial that failed for want of something of the process's own. It tells nothing either.
 	ErrShortage = dial.ErrShortage
 	// ErrAborted is a wait whose request has gone away.

@@ -274,6 +274,20 @@ func TestWaiter_WaitThatRunsOutIsNoFailure(t *testing.T) {
 	patient.want(t).Discard()
 }
 
+func TestWaiter_AllGiveUpTogether(t *testing.T) {
+	q := newQueued(t)
+	a, b := q.wait(false, false, patience), q.wait(true, true, patience)
+	q.up.GiveUp()
+	a.fails(t, upstream.ErrOpen)
+	b.fails(t, upstream.ErrOpen)
+	c := q.wait(false, false, patience)
+	q.under(2) // which go on, and are enough
+	q.dialled(nil)
+	c.want(t).Discard()
+	q.dialled(nil)
+	q.counts(0, 1)
+}
+
 func TestWaiter_HandedOverConnectionThatHasDiedIsNotUsed(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, r *rig) {
 		ex := r.ex[0]

@@ -11,6 +11,7 @@ type Attack struct {
 	Time        time.Duration // how long run may take; 0: attackTime
 	Peak        float64       // MiB that ferryman may hold meanwhile; 0: peakOver more than before
 	Ratio       float64       // of the bystander's p50 to its undisturbed one; 0: slowdown
+	After       float64       // MiB that it may hold, beyond what it held before, cooling after the attackers have left; 0: afterOver
 	moods       []mood        // of its upstream; nil: moods
 	run         func(r *rig) error
 }
@@ -20,9 +21,8 @@ const (
 	attackTime = 10 * time.Second
 	peakOver   = 32.0 // MiB
 	slowdown   = 20.0
-	// afterOver is what ferryman may hold, beyond what it held before, cooling after the attackers have left.
-	afterOver = 20.0 // MiB
-	cooling   = 10 * time.Second
+	afterOver  = 20.0 // MiB
+	cooling    = 10 * time.Second
 	// ceiling ends an attack, whatever its bound: the machine is not ours alone.
 	ceiling = 2048.0 // MiB
 	// floor is the least that an undisturbed p50 counts for, so that a fast machine is not held to its luck.
@@ -46,6 +46,13 @@ func (a Attack) peak(before float64) float64 {
 		return before + peakOver
 	}
 	return a.Peak
+}
+
+func (a Attack) after(before float64) float64 {
+	if a.After == 0 {
+		return before + afterOver
+	}
+	return before + a.After
 }
 
 func (a Attack) ratio() float64 {

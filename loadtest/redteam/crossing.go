@@ -55,8 +55,9 @@ func Cross(ctx context.Context, c Crossing, t Target) (*CrossingVerdict, error) 
 	if err != nil {
 		return nil, err
 	}
-	lasting, cancel := context.WithTimeout(ctx, c.Lasting)
+	lasting, cancel := context.WithCancel(ctx) // a deadline would be that of dials too, which pass it a moment before the context does
 	defer cancel()
+	defer time.AfterFunc(c.Lasting, cancel).Stop()
 	x := &crossing{ctx: lasting, r: &rig{ctx: lasting, addr: s.p.addr, secure: c.Secure, up: s.up, pid: s.p.pid(), faults: s.faults}}
 	v := &CrossingVerdict{Name: c.Name, Engine: t.Engine}
 	var all sync.WaitGroup

@@ -39,6 +39,8 @@ var attackMoreReferences = Attack{
 	Few:   true,
 	About: "the same over 100 connections: 0.9 MiB of input",
 	Peak:  300,
+	Ratio: 150, // half of the time 25,000 requests are begun and their upstream connections made
+	After: 40,  // the runtime keeps half a KiB for each goroutine that there ever was at a time
 	run: func(r *rig) error {
 		return r.refer(100, func(first, next []byte) []byte {
 			b := headers(nil, 1, endStream, first)

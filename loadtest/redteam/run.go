@@ -63,7 +63,7 @@ func Begin(ctx context.Context, a Attack, t Target) (finish func() (*Verdict, er
 		v.Undisturbed, v.During = latencyOf(seen.Samples, quiet, begun), latencyOf(seen.Samples, begun, over)
 	}
 	return func() (*Verdict, error) {
-		v.After, v.Cooled = cool(ctx, p, v.Before+afterOver, over)
+		v.After, v.Cooled = cool(ctx, p, a.after(v.Before), over)
 		v.Peak = g.end()
 		v.figures = append(v.figures, s.leftOver(ctx, over)...)
 		v.judge(a, s.faults)

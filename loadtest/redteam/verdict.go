@@ -34,8 +34,8 @@ func (v *Verdict) judge(a Attack, f *faults) {
 	if v.Peak > a.peak(v.Before) {
 		v.add("peak", "peak %.0f MiB, over %.0f", v.Peak, a.peak(v.Before))
 	}
-	if v.After > v.Before+afterOver {
-		v.add("after", "%.0f MiB after %v, over %.0f", v.After, v.Cooled.Round(time.Second), v.Before+afterOver)
+	if v.After > a.after(v.Before) {
+		v.add("after", "%.0f MiB after %v, over %.0f", v.After, v.Cooled.Round(time.Second), a.after(v.Before))
 	}
 	if s := v.slowdown(); s > a.ratio() && !(v.Engine == other && v.During.p50 < schedulers) {
 		v.addLate("p50", "the bystander's p50 is %v, %.0f times its undisturbed one, over %.0f", v.During.p50.Round(10*time.Microsecond), s, a.ratio())
