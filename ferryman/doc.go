@@ -15,7 +15,9 @@
 //	...
 //	err = p.Shutdown(ctx)
 //
-// A request's way through the files: client_h1.go or client_h2.go reads it, exchange.go takes it
-// from route to breaker to upstream, upload.go brings its body up, relay.go brings the answer
-// down, reply.go decides what the client sees where there is none.
+// A request goes through three packages, once through each: frontend reads it from the client's connection
+// (Server.Serve), exchange finds its route, asks the breaker and forwards it (Exchange.Run), upstream has the connection
+// (Upstream.Idle, Waiter.Connection). The response comes back through exchange (relay) to the frontend
+// (Frontend.Begin). This package makes the parts from a configuration, and changes and ends them: proxy.go, snapshot.go,
+// drain.go. Below lie h1 and h2 (codecs), route, breaker, health, pool, dial, tunnel and netloop (event loops).
 package ferryman

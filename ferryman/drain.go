@@ -14,7 +14,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	if !p.stopAccepting() {
 		return nil
 	}
-	drained := p.clients.drain()
+	drained := p.frontend.Drain()
 	for _, u := range p.snapshot.Load().upstreams {
 		u.checker.Stop()
 	}
@@ -22,7 +22,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	select {
 	case <-drained:
 	case <-ctx.Done():
-		if n := p.clients.cutAll(); n > 0 {
+		if n := p.frontend.Abort(); n > 0 {
 			err = fmt.Errorf("drain: %d connections were cut", n)
 			p.log.Warn("drain ended early", "cut", n)
 		}
@@ -34,8 +34,8 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 // Close ends everything at once. Requests in flight are cut.
 func (p *Proxy) Close() error {
 	if p.stopAccepting() {
-		p.clients.drain()
-		p.clients.cutAll()
+		p.frontend.Drain()
+		p.frontend.Abort()
 		p.finish()
 	}
 	return nil
@@ -49,10 +49,7 @@ func (p *Proxy) stopAccepting() bool {
 		return false
 	}
 	p.closed = true
-	p.clients.draining.Store(true)
-	for l := range p.listeners {
-		l.Close()
-	}
+	p.frontend.StopAccepting()
 	return true
 }
 

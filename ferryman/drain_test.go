@@ -29,7 +29,7 @@ func TestDrain_IdleConnectionsCloseAtOnce(t *testing.T) {
 		used, fresh, half := dial(t, addr), dial(t, addr), dial(t, addr)
 		used.get("/")
 		half.send("GET / HT")
-		require.Eventually(t, func() bool { active, idle := p.clients.count(); return active == 0 && idle == 3 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { active, idle := p.frontend.Connections(); return active == 0 && idle == 3 }, patience, time.Millisecond)
 		require.NoError(t, <-shutdown(p, patience), "they do not last until the limit")
 		used.requireClosed()
 		fresh.requireClosed()
@@ -51,7 +51,7 @@ func TestDrain_InFlightRequestIsAnsweredWithClose(t *testing.T) {
 		c.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		<-asked
 		done := shutdown(p, patience)
-		require.Eventually(t, p.clients.draining.Load, patience, time.Millisecond)
+		require.Eventually(t, p.frontend.Draining, patience, time.Millisecond)
 		w := newRecorder()
 		r, _ := http.NewRequest("GET", "/readyz", nil)
 		p.MetricsHandler().ServeHTTP(w, r)

@@ -35,8 +35,11 @@ func (p *Proxy) startLog(logger *slog.Logger) {
 	p.metrics.LinesLost(func() map[string]uint64 { return map[string]uint64{"main": lost()} })
 }
 
-// logCircuit tells of a change of state, which is rare enough for a line each. err may be nil.
-func (p *Proxy) logCircuit(u *upstream.Upstream, cause string, err error) {
+// observer implements exchange.Observer.
+type observer struct{ *Proxy }
+
+// CircuitChanged logs a change of state, which is rare enough for a line each. err may be nil.
+func (p observer) CircuitChanged(u *upstream.Upstream, cause string, err error) {
 	line := []any{"upstream", u.Addr(), "to", u.Breaker().State().String(), "cause", cause}
 	if err != nil {
 		line = append(line, "error", err)
@@ -44,14 +47,14 @@ func (p *Proxy) logCircuit(u *upstream.Upstream, cause string, err error) {
 	p.log.Info("circuit changed", line...)
 }
 
-// logFailure tells of a request that an upstream failed. Of each kind there may be many: see logRepeats.
-func (p *Proxy) logFailure(u *upstream.Upstream, f *fault, err error) {
+// RequestFailed logs a request that an upstream failed. Of each kind there may be many: see logRepeats.
+func (p observer) RequestFailed(u *upstream.Upstream, status int, cause string, err error) {
 	level := slog.LevelDebug
-	if p.failures.First(failureKind{u.Addr(), f.cause}, failureSeen{f.status, err}, time.Now()) {
+	if p.failures.First(failureKind{u.Addr(), cause}, failureSeen{status, err}, time.Now()) {
 		level = slog.LevelInfo
 	}
 	if ctx := context.Background(); p.log.Enabled(ctx, level) {
-		p.log.Log(ctx, level, "request failed", "upstream", u.Addr(), "status", f.status, "cause", f.cause, "error", err)
+		p.log.Log(ctx, level, "request failed", "upstream", u.Addr(), "status", status, "cause", cause, "error", err)
 	}
 }
 

@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
 // chopped is a connection whose writes arrive in small pieces, so that its peer finds frames that are not
@@ -108,7 +106,7 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 								asked.Add(1)
 								continue
 							}
-							// After the goodbye there is nobody to connect to.
+							// After the final GOAWAY there is nobody to connect to.
 							if drained && !errors.Is(err, syscall.ECONNREFUSED) {
 								t.Error(err)
 							}
@@ -125,88 +123,8 @@ func TestMove_StreamsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 			}
 			talking.Wait()
 			stop()
-			a, i := p.clients.count()
+			a, i := p.frontend.Connections()
 			require.Zero(t, a+i)
 		})
 	}
-}
-
-// restless is an executor that only takes note of what it is to start, and a socket of it.
-type restless struct {
-	netloop.Executor // what is not used here
-	net.Conn
-	started  []func()
-	posted   chan func()
-	deadline time.Time
-	written  func()
-}
-
-func (r *restless) Go(f func())                         { r.started = append(r.started, f) }
-func (r *restless) Post(f func())                       { r.posted <- f }
-func (r *restless) Now() time.Time                      { return time.Now() }
-func (r *restless) SetReadDeadline(at time.Time) error  { r.deadline = at; return nil }
-func (r *restless) SetWriteDeadline(at time.Time) error { return nil }
-
-func (r *restless) Write(b []byte) (int, error) {
-	r.written()
-	return len(b), nil
-}
-
-func TestMove_WaitsForTheSenderAndForTheFrame(t *testing.T) {
-	p, _ := startProxy(t, "goroutines", testConfig(map[string]string{"/": "127.0.0.1:1"}))
-	ex, n := &restless{}, 0
-	c := &clientH2{p: p, ex: ex, conn: ex, transferH2: transferH2{to: ex}}
-	c.send = c.flush
-	ex.written = func() {
-		if n++; n <= maxRounds { // who sends finds more each time, until it leaves that to another
-			c.mu.Lock()
-			c.ping(0, parting)
-			c.mu.Unlock()
-		}
-	}
-	c.mu.Lock()
-	c.ping(0, parting)
-	require.NoError(t, c.flushLocked())
-	require.NoError(t, c.flushLocked()) // a third sends the rest
-	require.False(t, c.mayMove(), "the other one is still to come")
-	c.begun = true
-	c.mu.Unlock()
-	require.Len(t, ex.started, 1)
-	ex.started[0]()
-	require.True(t, c.mayMove())
-	require.Zero(t, ex.deadline, "the reader is within a frame")
-	c.begun = false
-	c.settle()
-	require.NotZero(t, ex.deadline)
-}
-
-// gate tells whether it was opened.
-type gate struct{ open bool }
-
-func (g *gate) Open() { g.open = true }
-func (g *gate) Wait() {}
-
-// The time of a wait may run out when the wait is over: by then others, of another loop even, may wait there.
-func TestStream_ALateTimerWakesNobody(t *testing.T) {
-	p, _ := startProxy(t, "goroutines", testConfig(map[string]string{"/": "127.0.0.1:1"}))
-	snap := *p.snapshot.Load()
-	snap.config.BodyIdleTimeout = time.Millisecond
-	ex := &restless{Executor: p.goroutines, posted: make(chan func(), 1)}
-	s := &streamH2{c: &clientH2{p: p, ex: ex}}
-	s.e.snap = &snap
-	waited := make(chan error)
-	go func() {
-		s.c.mu.Lock()
-		defer s.c.mu.Unlock()
-		waited <- s.wait(&s.wake)
-	}()
-	late := <-ex.posted
-	s.c.mu.Lock()
-	s.wake.wakeAll()
-	s.c.mu.Unlock()
-	require.NoError(t, <-waited)
-	next := &gate{}
-	s.wake.gates = append(s.wake.gates, next)
-	late()
-	require.False(t, next.open)
 }

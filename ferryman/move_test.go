@@ -113,7 +113,7 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 				})
 			}
 			talking.Wait()
-			require.Eventually(t, func() bool { a, i := p.clients.count(); return a+i == 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { a, i := p.frontend.Connections(); return a+i == 0 }, patience, time.Millisecond)
 
 			for i := range 16 {
 				talking.Go(func() {
@@ -127,7 +127,7 @@ func TestMove_RequestsAreServedWhereverTheirConnectionGoes(t *testing.T) {
 					}
 				})
 			}
-			require.Eventually(t, func() bool { a, i := p.clients.count(); return a+i >= 8 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { a, i := p.frontend.Connections(); return a+i >= 8 }, patience, time.Millisecond)
 			require.NoError(t, <-shutdown(p, patience))
 			talking.Wait()
 			stop()

@@ -17,6 +17,8 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/certificate"
 	"github.com/Bunty9/ferryman/ferryman/config"
 	dialer "github.com/Bunty9/ferryman/ferryman/dial"
+	"github.com/Bunty9/ferryman/ferryman/exchange"
+	"github.com/Bunty9/ferryman/ferryman/frontend"
 	"github.com/Bunty9/ferryman/ferryman/internal/limits"
 	"github.com/Bunty9/ferryman/ferryman/logqueue"
 	"github.com/Bunty9/ferryman/ferryman/metrics"
@@ -50,25 +52,18 @@ type Proxy struct {
 	certificates certificate.Set
 	metrics      *metrics.Set
 	version      string
-	headLimit    time.Duration // see internal/limits
-	handshake    time.Duration
 
-	unread      atomic.Int64 // bytes of HTTP/2 requests' bodies that wait for upstreams
-	unreadLimit int64
-
-	snapshot   atomic.Pointer[snapshot]
+	shared     exchange.Shared
+	frontend   *frontend.Server
 	goroutines *netloop.GoroutineEngine
 	engine     netloop.Engine
 	dialer     *dialer.Dialer
-	clients    clients
-	exchanges  sync.Pool
-	dated      atomic.Pointer[dateText]
+	snapshot   atomic.Pointer[snapshot]
 
-	mu        sync.Mutex // guards reloads and what follows
-	listeners map[net.Listener]struct{}
-	failed    string // the last configuration error that was logged
-	closed    bool
-	stop      chan struct{} // ends the pruning of pools
+	mu     sync.Mutex // guards reloads and what follows
+	failed string     // the last configuration error that was logged
+	closed bool
+	stop   chan struct{} // ends the upkeep
 }
 
 // ErrClosed is returned by Reload after Shutdown or Close.
@@ -80,13 +75,11 @@ func New(c config.Config, o Options) (*Proxy, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Proxy{version: o.Version, headLimit: limits.Head, handshake: limits.Handshake, unreadLimit: limits.Unread,
-		listeners: make(map[net.Listener]struct{}), stop: make(chan struct{})}
+	p := &Proxy{version: o.Version, stop: make(chan struct{})}
 	if p.version == "" {
 		p.version = "dev"
 	}
 	p.metrics = metrics.New(p.version, o.Commit, runtime.Version())
-	p.metrics.Connections(p.clients.count)
 	p.metrics.CertificateExpiries(p.certificates.Expiries)
 	if o.Registerer != nil {
 		if err := p.metrics.Register(o.Registerer); err != nil {
@@ -103,40 +96,31 @@ func New(c config.Config, o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p.startLog(o.Logger)
-	p.exchanges.New = func() any { return new(exchangeH1) }
-	p.snapshot.Store(s)
+	p.shared.Unrouted, p.shared.Observer = p.metrics.Unrouted(), observer{p}
+	p.frontend = frontend.New(frontend.Options{
+		Shared: &p.shared, Engine: p.engine, Goroutines: p.goroutines, Log: p.log,
+		HeadTimeout: limits.Head, HandshakeTimeout: limits.Handshake, UnreadLimit: limits.Unread,
+	})
+	p.metrics.Connections(p.frontend.Connections)
+	p.install(s)
 	s.enter(nil)
-	go p.prune()
+	go p.upkeep()
 	return p, nil
 }
 
 // startEngines makes the goroutines and, where asked for or fit, the event loops.
-func (p *Proxy) startEngines(kind string) error {
+func (p *Proxy) startEngines(name string) (err error) {
 	o := netloop.Options{
 		AcceptPaused:  func(err error) { p.log.Error("accepting paused: no descriptors or memory left", "error", err) },
 		AcceptResumed: func() { p.log.Info("accepting again") },
 		Panicked:      func(v any, stack []byte) { p.log.Error("panic", "value", v, "stack", string(stack)) },
 	}
 	p.goroutines = netloop.Goroutines(o)
-	p.engine = p.goroutines
-	switch kind {
-	case "goroutines":
-		return nil
-	case "", "auto", "loops":
-	default:
-		return fmt.Errorf("engine %q: use auto, loops or goroutines", kind)
-	}
-	loops, err := netloop.Loops(o)
-	switch {
-	case err == nil:
-		p.engine = loops
-	case kind == "loops":
-		return fmt.Errorf("engine loops: %w: use goroutines", err)
-	}
-	return nil
+	p.engine, err = netloop.Named(name, o, p.goroutines)
+	return err
 }
 
-// executors is one more than the highest index that a strand can see.
+// executors is one more than the highest index that a coroutine can see.
 func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.engine.Executors()) }
 
 func (p *Proxy) closeEngines() {
@@ -149,36 +133,22 @@ func (p *Proxy) closeEngines() {
 
 // Serve accepts plaintext connections from l, HTTP/1.1 and HTTP/2 with prior knowledge, and
 // returns nil after Shutdown or Close, which close l, or the error that ended it.
-func (p *Proxy) Serve(l net.Listener) error {
-	engine := p.engine
-	if _, ok := l.(*net.TCPListener); !ok {
-		engine = p.goroutines
-	}
-	return p.serve(engine, l, func(ex netloop.Executor, raw netloop.Conn) {
-		entry := newClient(raw)
-		if !p.clients.add(entry, p.maxConnections()) {
-			raw.Close()
-			return
-		}
-		p.serveH1(ex, raw, raw, entry)
-	})
+func (p *Proxy) Serve(l net.Listener) error { return p.frontend.Serve(l) }
+
+// Certificate is a certificate chain with its key, read from two PEM files and read again when they change.
+type Certificate = certificate.Pair
+
+// LoadCertificate reads a pair. The error says which file is at fault and what to do.
+func LoadCertificate(certFile, keyFile string) (*Certificate, error) {
+	return certificate.Load(certFile, keyFile)
 }
 
-func (p *Proxy) maxConnections() int { return p.snapshot.Load().config.MaxConnections }
-
-func (p *Proxy) serve(engine netloop.Engine, l net.Listener, handle func(netloop.Executor, netloop.Conn)) error {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return l.Close()
-	}
-	p.listeners[l] = struct{}{}
-	p.mu.Unlock()
-	err := engine.Serve(l, handle)
-	p.mu.Lock()
-	delete(p.listeners, l)
-	p.mu.Unlock()
-	return err
+// ServeTLS accepts TLS connections from l and serves HTTP/2 or HTTP/1.1, as the client chooses
+// (ALPN). It returns as Serve does.
+func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
+	p.certificates.Add(cert)
+	p.logExpiries(time.Now())
+	return p.frontend.ServeTLS(l, cert)
 }
 
 // Reload puts a new configuration into service as one swap: requests in flight end as they began.
@@ -201,7 +171,7 @@ func (p *Proxy) Reload(c config.Config) error {
 	}
 	p.failed = ""
 	next.enter(prev)
-	p.snapshot.Store(next)
+	p.install(next)
 	prev.leave(next)
 	p.metrics.Reloaded(true, time.Now())
 	p.log.Info("configuration reloaded", "routes", len(c.Routes), "upstreams", len(next.upstreams))
@@ -230,7 +200,7 @@ func (p *Proxy) MetricsHandler() http.Handler {
 	mux.Handle("/metrics", p.metrics.Handler())
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if p.clients.draining.Load() {
+		if p.frontend.Draining() {
 			http.Error(w, "draining", http.StatusServiceUnavailable)
 			return
 		}
@@ -242,9 +212,9 @@ func (p *Proxy) MetricsHandler() http.Handler {
 // idleUpstream is how long a connection to an upstream waits for its next request.
 const idleUpstream = time.Minute
 
-// prune closes idle connections to upstreams that nobody needs or that the upstream has closed, and tells
+// upkeep closes idle connections to upstreams that nobody needs or that the upstream has closed, and tells
 // what is due.
-func (p *Proxy) prune() {
+func (p *Proxy) upkeep() {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {

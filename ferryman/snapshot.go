@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
 	"github.com/Bunty9/ferryman/ferryman/breaker"
 	"github.com/Bunty9/ferryman/ferryman/config"
+	"github.com/Bunty9/ferryman/ferryman/exchange"
 	"github.com/Bunty9/ferryman/ferryman/h1"
 	"github.com/Bunty9/ferryman/ferryman/health"
 	"github.com/Bunty9/ferryman/ferryman/metrics"
@@ -17,20 +17,17 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/upstream"
 )
 
-// snapshot is one configuration made ready: immutable, and loaded once per request, so that no
-// request sees half of a reload.
+// snapshot is one configuration in service: what exchanges see of it, and what reloads need to know.
 type snapshot struct {
+	exchange.Snapshot
 	config    config.Config
-	table     *route.Table[*routeState]
 	upstreams map[string]guarded // by host:port
 }
 
-// routeState is what an exchange needs of its route.
-type routeState struct {
-	up      *upstream.Upstream
-	cut     int // bytes of the path that strip_prefix takes away
-	upgrade bool
-	metrics *metrics.Route
+// install puts s into service.
+func (p *Proxy) install(s *snapshot) {
+	p.snapshot.Store(s)
+	p.shared.Snapshot.Store(&s.Snapshot)
 }
 
 // guarded is an upstream with its health checker.
@@ -42,39 +39,35 @@ type guarded struct {
 // next builds the snapshot that follows prev, which may be nil. An upstream that stays keeps its
 // pool, its breaker and its checker.
 func (p *Proxy) next(prev *snapshot, c config.Config) (*snapshot, error) {
-	s := &snapshot{config: c, upstreams: make(map[string]guarded)}
-	var entries []route.Entry[*routeState]
+	s := &snapshot{config: c, upstreams: make(map[string]guarded), Snapshot: exchange.Snapshot{
+		ConnectTimeout: c.ConnectTimeout, UpstreamTimeout: c.UpstreamTimeout,
+		BodyIdleTimeout: c.BodyIdleTimeout, ClientIdleTimeout: c.ClientIdleTimeout,
+		MaxConnections: c.MaxConnections, TrustedProxies: c.TrustedProxies,
+	}}
+	var entries []route.Entry[*exchange.Route]
 	var keys []metrics.RouteKey
 	for _, r := range c.Routes {
-		state := &routeState{up: p.upstreamOf(prev, s, r).Upstream, upgrade: r.Upgrade}
-		prefix := trimPrefix(r.Prefix)
+		to := &exchange.Route{Upstream: p.upstreamOf(prev, s, r).Upstream, Upgrade: r.Upgrade}
+		prefix := route.Trim(r.Prefix)
 		if r.StripPrefix {
-			state.cut = len(prefix)
+			to.Cut = len(prefix)
 		}
-		entries = append(entries, route.Entry[*routeState]{Prefix: prefix, Value: state})
+		entries = append(entries, route.Entry[*exchange.Route]{Prefix: prefix, Value: to})
 		keys = append(keys, metrics.RouteKey{Prefix: prefix, Upstream: r.Upstream})
 	}
 	table, err := route.Build(entries)
 	if err != nil {
 		return nil, fmt.Errorf("routes: %w", err)
 	}
-	s.table = table
+	s.Routes = table
 	shown := make([]metrics.Upstream, 0, len(s.upstreams))
 	for _, u := range s.upstreams {
 		shown = append(shown, u.Upstream)
 	}
 	for i, handle := range p.metrics.Sync(keys, shown) {
-		entries[i].Value.metrics = handle
+		entries[i].Value.Counters = handle
 	}
 	return s, nil
-}
-
-// trimPrefix takes the slash off a prefix's end: both are the same prefix.
-func trimPrefix(prefix string) string {
-	if len(prefix) > 1 && prefix[len(prefix)-1] == '/' {
-		return prefix[:len(prefix)-1]
-	}
-	return prefix
 }
 
 // upstreamOf takes a route's upstream over from prev, or makes it.
@@ -89,7 +82,7 @@ func (p *Proxy) upstreamOf(prev, s *snapshot, r config.Route) guarded {
 	}
 	if u.Upstream == nil {
 		u = guarded{Upstream: upstream.New(r.Upstream, p.executors(), policy, p.dialer)}
-		u.checker = health.New(r.Upstream, "ferryman/"+p.version, readStatus, p.healthReport(u.Upstream))
+		u.checker = health.New(r.Upstream, "ferryman/"+p.version, h1.ReadStatus, p.healthReport(u.Upstream))
 		u.checker.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return u.DialContext(ctx, p.goroutines) }
 	}
 	s.upstreams[r.Upstream] = u
@@ -129,36 +122,10 @@ func (p *Proxy) healthReport(u *upstream.Upstream) func(error) {
 		switch {
 		case errors.Is(err, upstream.ErrShortage):
 		case err == nil && u.Breaker().HealthSucceeded(now):
-			p.logCircuit(u, "health check passed", nil)
+			observer{p}.CircuitChanged(u, "health check passed", nil)
 		case err != nil && u.Breaker().HealthFailed(now):
 			u.GiveUp()
-			p.logCircuit(u, "health check failed", err)
+			observer{p}.CircuitChanged(u, "health check failed", err)
 		}
 	}
 }
-
-// readStatus reads the head of a health check's answer with the proxy's own parser.
-func readStatus(r io.Reader) (int, error) {
-	in := h1.NewReader(unawaitedReader{r})
-	defer in.Release()
-	var resp h1.Response
-	for resp.Reset(); ; {
-		done, err := in.Response(&resp)
-		switch {
-		case err != nil:
-			return 0, err
-		case done && !resp.Interim():
-			return resp.Status, nil
-		case done:
-			resp.Reset()
-			continue
-		}
-		if err := in.Fill(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-type unawaitedReader struct{ io.Reader }
-
-func (unawaitedReader) Await() error { return nil }

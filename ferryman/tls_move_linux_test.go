@@ -19,7 +19,7 @@ import (
 func TestTLS_IsServedOnGoroutinesForWantOfDescriptors(t *testing.T) {
 	p, addr := startTLSProxy(t, "loops", testConfig(map[string]string{"/api/": startUpstream(t, answering(hello))}))
 	c := dialTLS(t, addr)
-	require.Eventually(t, func() bool { _, idle := p.clients.count(); return idle == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { _, idle := p.frontend.Connections(); return idle == 1 }, patience, time.Millisecond)
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	none := before
@@ -61,7 +61,7 @@ func TestTLS_DrainAndCloseWhileConnectionsMove(t *testing.T) {
 				require.Eventually(t, func() bool { return served.Load() > 10 }, patience, time.Millisecond)
 				end(t, p)
 				wg.Wait()
-				active, idle := p.clients.count()
+				active, idle := p.frontend.Connections()
 				require.Zero(t, active+idle)
 				require.Eventually(t, func() bool { return openDescriptors(t) <= fds }, patience, time.Millisecond)
 			}

@@ -184,7 +184,7 @@ func TestTLS_SlowReadersGoOnAndStoppedOnesEnd(t *testing.T) {
 		begun := time.Now()
 		_, err := http.ReadResponse(get().in, nil)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { active, idle := p.clients.count(); return active+idle == 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { active, idle := p.frontend.Connections(); return active+idle == 0 }, patience, time.Millisecond)
 		require.GreaterOrEqual(t, time.Since(begun), limit)
 	})
 }

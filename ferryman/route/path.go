@@ -167,8 +167,14 @@ func cleanPrefix(prefix string) (string, error) {
 		return "", ErrNotRooted
 	case string(normal) != prefix:
 		return "", fmt.Errorf("not in normal form: write %q", normal)
-	case prefix == "/":
-		return prefix, nil
 	}
-	return strings.TrimSuffix(prefix, "/"), nil
+	return Trim(prefix), nil
+}
+
+// Trim takes the slash off a prefix's end: both are the same prefix.
+func Trim(prefix string) string {
+	if prefix == "/" {
+		return prefix
+	}
+	return strings.TrimSuffix(prefix, "/")
 }

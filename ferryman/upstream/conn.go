@@ -15,7 +15,7 @@ type Conn struct {
 	netloop.Conn
 	In     h1.Reader
 	up     *Upstream
-	reused bool
+	reused bool          // it was in the pool
 	since  time.Time     // when it was put back
 	born   time.Time     // when it was dialled
 	share  float64       // of the upstream's largest age that is this one's
@@ -74,14 +74,11 @@ func (c *Conn) Put(ex netloop.Executor) {
 		return
 	}
 	c.In.Release()
-	taken, surplus := c.up.pools[ex.Index()].push(c)
-	if taken {
+	c.reused = true
+	if c.up.pool.Push(ex, c) { // somebody uses it already
 		return
 	}
 	c.up.inUse.Add(-1)
-	if surplus != nil {
-		surplus.Conn.Close()
-	}
 	if c.up.retired.Load() { // retired between the look and the push
 		c.up.Retire()
 	}

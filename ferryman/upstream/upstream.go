@@ -11,6 +11,7 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/breaker"
 	"github.com/Bunty9/ferryman/ferryman/dial"
 	"github.com/Bunty9/ferryman/ferryman/netloop"
+	"github.com/Bunty9/ferryman/ferryman/pool"
 )
 
 // Upstream is one host:port. It outlives the configurations that name it.
@@ -19,7 +20,7 @@ type Upstream struct {
 	dialer  *dial.Dialer
 	target  dial.Target // addr, parsed
 	breaker *breaker.Breaker
-	pools   []pool // by executor index
+	pool    *pool.Pool[*Conn]
 	inUse   atomic.Int64
 	retired atomic.Bool // once set, no connection is pooled any more
 	maxAge  atomic.Int64
@@ -29,10 +30,8 @@ type Upstream struct {
 
 // New returns an upstream without connections for executors with an index under executors.
 func New(addr string, executors int, c breaker.Config, d *dial.Dialer) *Upstream {
-	u := &Upstream{addr: addr, dialer: d, target: dial.Parse(addr), breaker: breaker.New(c), pools: make([]pool, executors)}
-	for i := range u.pools {
-		u.pools[i].maxDials = max(leastDials, maxDials/executors)
-	}
+	u := &Upstream{addr: addr, dialer: d, target: dial.Parse(addr), breaker: breaker.New(c)}
+	u.pool = pool.New(executors, u.open, func(ex netloop.Executor, c *Conn) { c.Put(ex) })
 	return u
 }
 
@@ -50,23 +49,20 @@ func (u *Upstream) Transitions(to int) uint64 { return u.breaker.Transitions(bre
 
 // Connections counts the connections that carry an exchange and those that wait in the pools.
 func (u *Upstream) Connections() (inUse, idle int) {
-	for i := range u.pools {
-		idle += int(u.pools[i].size.Load())
-	}
-	return int(u.inUse.Load()), idle
+	return int(u.inUse.Load()), u.pool.Idle()
 }
 
 // Idle returns a pooled connection that is fit for use, or nil. sure asks the kernel; where the
 // exchange can be repeated, what the executor knows is enough.
 func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 	for {
-		c := u.pools[ex.Index()].pop()
-		if c == nil {
+		c, ok := u.pool.Pop(ex)
+		if !ok {
 			return nil
 		}
 		if c.fit(ex.Now(), sure) {
 			u.inUse.Add(1)
-			c.reused, c.doubtful = true, false
+			c.doubtful = false
 			return c
 		}
 		c.noteStray(ex.Now())
@@ -110,24 +106,14 @@ func (u *Upstream) Renew(ex netloop.Executor, timeout time.Duration) error {
 // Retire closes the idle connections and lets no other be pooled. Exchanges go on.
 func (u *Upstream) Retire() {
 	u.retired.Store(true)
-	u.each(func(p *pool) { p.closeBelow(time.Time{}, true) })
+	u.pool.Filter(func(*Conn, time.Time) bool { return false })
 }
 
 // GiveUp ends the waits for a connection with ErrOpen. Call it when the circuit has opened.
-func (u *Upstream) GiveUp() { u.each((*pool).giveUp) }
+func (u *Upstream) GiveUp() { u.pool.GiveUp(ErrOpen) }
 
 // Prune closes the connections that have been idle since before a moment or are not fit for use any more: closed by the
 // upstream, too old, to an address that its name has lost. Call it now and then, from any goroutine.
 func (u *Upstream) Prune(before time.Time) {
-	u.each(func(p *pool) { p.closeBelow(before, false) })
-}
-
-// each runs f for every pool in use, on the executor whose connections it holds.
-func (u *Upstream) each(f func(*pool)) {
-	for i := range u.pools {
-		p := &u.pools[i]
-		if ex := p.executor(); ex != nil {
-			ex.Post(func() { f(p) })
-		}
-	}
+	u.pool.Filter(func(c *Conn, now time.Time) bool { return !c.since.Before(before) && c.fit(now, false) })
 }
