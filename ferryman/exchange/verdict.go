@@ -61,3 +61,21 @@ func (e *Exchange) refuse(o *Outcome) {
 	e.frontend.Reply(o, retryAfter)
 	e.complete = true
 }
+
+// drop closes the upstream's connection.
+func (e *Exchange) drop() {
+	if e.up != nil {
+		e.up.Discard()
+		e.up = nil
+	}
+}
+
+// leave is the way out of every exchange, panics included: no connection, no probe's slot stays
+// behind.
+func (e *Exchange) leave() {
+	e.endUpload()
+	e.frontend.Guard(nil)
+	e.drop()
+	e.judge(neutral, "")
+	e.out.Release()
+}

@@ -89,6 +89,26 @@ func (c *connH2) close(err error) {
 	}
 }
 
+// abort ends a connection whose client takes no more, with a reset: nothing else frees what the kernel
+// holds for it. It needs the lock.
+func (c *connH2) abort(err error) {
+	c.stopSending(err)
+	c.raw.Reset()
+}
+
+// stopSending ends sending. It needs the lock.
+func (c *connH2) stopSending(err error) {
+	if c.broken == nil {
+		c.broken = err
+	}
+	c.pending = nil
+	c.room.wakeAll()
+	c.credit.wakeAll()
+	for _, s := range c.streams {
+		s.wake.wakeAll()
+	}
+}
+
 // reasonFor turns the end of the reader into the code of a GOAWAY. heard: there is somebody left.
 func reasonFor(err error) (code http2.ErrCode, heard bool) {
 	var broken http2.ConnectionError

@@ -130,26 +130,6 @@ func (c *connH2) scheduleFlush() {
 	}
 }
 
-// abort ends a connection whose client takes no more, with a reset: nothing else frees what the kernel
-// holds for it. It needs the lock.
-func (c *connH2) abort(err error) {
-	c.stopSending(err)
-	c.raw.Reset()
-}
-
-// stopSending ends sending. It needs the lock.
-func (c *connH2) stopSending(err error) {
-	if c.broken == nil {
-		c.broken = err
-	}
-	c.pending = nil
-	c.room.wakeAll()
-	c.credit.wakeAll()
-	for _, s := range c.streams {
-		s.wake.wakeAll()
-	}
-}
-
 // reserveWindow waits until the stream may send, and returns how much of n bytes of payload. n is 0 for a
 // head, which needs no window. One who waited wakes the next, for there may be more to be had.
 func (s *streamH2) reserveWindow(n int) (int, error) {

@@ -3,7 +3,7 @@ package redteam
 // Defences are those of the source as it is. Whoever changes one changes its row: prove says which text it misses.
 var Defences = []Defence{
 	{
-		Name: "large heads are held only while they are worked on", File: "head_h2.go", Attack: "references",
+		Name: "large heads are held only while they are worked on", File: "frontend/request_h2.go", Attack: "references",
 		Old: "return s.fields.Size > maxScratch }",
 		New: "return false }",
 	},
@@ -13,27 +13,27 @@ var Defences = []Defence{
 		New: "if to.listed > 1000*MaxList {",
 	},
 	{
-		Name: "streams of a connection have a limit", File: "heads_h2.go", Attack: "many-streams",
+		Name: "streams of a connection have a limit", File: "frontend/headers_h2.go", Attack: "many-streams",
 		Old: "case c.open >= maxStreams:",
 		New: "case c.open >= 100*maxStreams:",
 	},
 	{
-		Name: "frames for nothing are counted", File: "abuse_h2.go", Attack: "control-frames",
+		Name: "frames for nothing are counted", File: "frontend/abuse_h2.go", Attack: "control-frames",
 		Old: "c.wasted += n",
 		New: "_ = n",
 	},
 	{
-		Name: "streams thrown away are counted", File: "abuse_h2.go", Attack: "rapid-reset",
+		Name: "streams thrown away are counted", File: "frontend/abuse_h2.go", Attack: "rapid-reset",
 		Old: "maxWaste    = 1000 ",
 		New: "maxWaste    = 1 << 30 ",
 	},
 	{
-		Name: "late frames are ignored", File: "resets_h2.go", Attack: "late-frames",
-		Old: "return id <= c.last && slices.Contains(c.resets, id) }",
-		New: "return id <= c.last && slices.Contains(c.resets[:min(len(c.resets), 16)], id) }",
+		Name: "late frames are ignored", File: "h2/recent.go", Attack: "late-frames",
+		Old: "return slices.Contains(r.ids, id) }",
+		New: "return slices.Contains(r.ids[:min(len(r.ids), 16)], id) }",
 	},
 	{
-		Name: "an idle connection holds no frame", File: "frames_h2.go", Attack: "idle-tls",
+		Name: "an idle connection holds no frame", File: "frontend/frames_h2.go", Attack: "idle-tls",
 		Old: "if c.frames != nil && !c.blocks.Gathering() {",
 		New: "if c.frames != nil && c.blocks == nil {",
 	},
@@ -48,17 +48,17 @@ var Defences = []Defence{
 		New: "Handshake = 1000 * time.Second",
 	},
 	{
-		Name: "what nobody reads may not pause", File: "linger.go", Attack: "lingering",
+		Name: "what nobody reads may not pause", File: "frontend/linger.go", Attack: "lingering",
 		Old: "lingerPause = 5 * time.Second",
 		New: "lingerPause = 25 * time.Second",
 	},
 	{
-		Name: "what nobody reads may not go on", File: "linger.go", Attack: "lingering",
+		Name: "what nobody reads may not go on", File: "frontend/linger.go", Attack: "lingering",
 		Old: "lingerTime  = 30 * time.Second",
 		New: "lingerTime  = 300 * time.Second",
 	},
 	{
-		Name: "a client that leaves is noticed (HTTP/1.1)", File: "client_h1.go", Attack: "heads-hang",
+		Name: "a client that leaves is noticed (HTTP/1.1)", File: "frontend/conn_h1.go", Attack: "heads-hang",
 		Old: "c.raw.Guard(victim)",
 		New: "_ = victim",
 	},
@@ -73,8 +73,8 @@ var Defences = []Defence{
 		New: "",
 	},
 	{
-		Name: "the lock of the table of connections", File: "clients.go", Attack: "crossing", Race: true,
-		Old: "c.state.Store(clientClosed)\n\ts.mu.Lock()\n\tdefer s.mu.Unlock()",
-		New: "c.state.Store(clientClosed)",
+		Name: "the lock of the table of connections", File: "frontend/registry.go", Attack: "crossing", Race: true,
+		Old: "c.state.Store(connClosed)\n\tr.mu.Lock()\n\tdefer r.mu.Unlock()",
+		New: "c.state.Store(connClosed)",
 	},
 }
