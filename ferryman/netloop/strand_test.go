@@ -271,25 +271,26 @@ func TestFairness_AStrandThatSpendsLetsOthersRun(t *testing.T) {
 	}
 	s, _ := pair(t, e)
 	const worth = 60 << 10
-	var turns []int // of the other strand, by the work that was done before
+	turns := 0 // of the other strand
 	on(t, s.ex, func() {
-		done := 0
-		over := false
+		over, ended := false, s.ex.NewGate()
 		var other func()
 		other = func() {
-			if turns = append(turns, done); !over {
-				s.ex.Go(other)
+			if turns++; over {
+				ended.Open()
+				return
 			}
+			s.ex.Go(other)
 		}
 		s.ex.Go(other)
 		for range 100 {
-			done++
 			s.ex.Spend(worth)
 		}
 		over = true
+		ended.Wait()
 	})
-	require.Greater(t, len(turns), 30, "others got their turn")
-	require.Less(t, len(turns), 60, "and not after each bit of work")
+	require.Greater(t, turns, 30, "others got their turn")
+	require.Less(t, turns, 60, "and not after each bit of work")
 }
 
 func TestServe_SpreadsConnectionsEvenlyOverTheLoopsAtWork(t *testing.T) {
