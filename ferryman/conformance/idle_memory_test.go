@@ -18,8 +18,8 @@ import (
 
 // Not under the race detector, which needs stacks of its own size.
 //
-// TestCase263_IdleTLSConnectionsAreCheap measures some hundred connections in place of 50 000; that the
-// second half costs no more than the first is what lets one multiply. A client keeps nothing but its
+// TestCase263_IdleTLSConnectionsAreCheap measures some hundred connections in place of 50 000; that
+// a second batch costs no more than the aim either is what lets one multiply. A client keeps nothing but its
 // socket once it has been served, so that what grows is the proxy's.
 func TestCase263_IdleTLSConnectionsAreCheap(t *testing.T) {
 	for _, p := range []struct {
@@ -64,7 +64,7 @@ func TestCase263_IdleTLSConnectionsAreCheap(t *testing.T) {
 			second := inUse() - empty - first
 			t.Logf("%d bytes for each, then %d", first/n, second/n)
 			require.Less(t, (first+second)/(2*n), p.aim*5/4, "the aim is %d", p.aim)
-			require.Less(t, second, first*5/4, "they grow")
+			require.Less(t, second/n, p.aim*5/4, "they grow") // the first batch may find stacks that are free
 		})
 	}
 }

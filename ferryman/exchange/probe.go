@@ -14,7 +14,7 @@ func (e *Exchange) allowed(now time.Time) (ok bool) {
 	if e.Request.Bodiless || b.State() != breaker.Closed && e.body.Whole() {
 		e.ticket, ok = b.Allow(now)
 	} else if e.ticket, ok = b.AllowYielding(now); e.ticket.Probe() {
-		e.body = &probeBody{Body: e.body, ticket: e.ticket, left: probeWaits, asked: !e.Request.Expect}
+		e.body = &probeBody{Body: e.body, ticket: e.ticket, left: probeWaits, more: probeMore, asked: !e.Request.Expect}
 	}
 	if e.ticket.Probe() {
 		e.shared.Observer.CircuitChanged(e.route.Upstream, "cooldown over", nil)
@@ -22,8 +22,9 @@ func (e *Exchange) allowed(now time.Time) (ok bool) {
 	return ok
 }
 
-// probeWaits is how long a probe may wait for its client's body, in all.
-const probeWaits = time.Second
+// probeWaits is how long a probe may wait for its client's body, in all. Every MiB that comes is worth another second,
+// up to probeMore: the pauses of a client that keeps sending add up as well.
+const probeWaits, probeMore = time.Second, 4 * time.Second
 
 // probeBody is the body of a request that is the probe. The slot goes back when its reader has waited for
 // the client for too long, and is held as soon as all has come.
@@ -33,6 +34,7 @@ type probeBody struct {
 
 	mu      sync.Mutex // guards what follows
 	left    time.Duration
+	more    time.Duration // by which left may still grow
 	asked   bool        // the client is not waiting for a 100
 	waiting bool        // the reader waits
 	since   time.Time   // the client's time runs; zero: it does not
@@ -91,6 +93,8 @@ func (b *probeBody) end(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting, b.asked = false, b.asked || n > 0
+	earned := min(time.Duration(n)*time.Second>>20, b.more)
+	b.left, b.more = b.left+earned, b.more-earned
 	if b.since.IsZero() {
 		return
 	}

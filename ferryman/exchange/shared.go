@@ -22,16 +22,6 @@ type Snapshot struct {
 	TrustedProxies    []netip.Prefix
 }
 
-// Trusts reports whether a peer's forwarding fields are believed.
-func (s *Snapshot) Trusts(peer netip.Addr) bool {
-	for _, p := range s.TrustedProxies {
-		if p.Contains(peer) {
-			return true
-		}
-	}
-	return false
-}
-
 // Route is what an exchange needs of its route.
 type Route struct {
 	Upstream *upstream.Upstream

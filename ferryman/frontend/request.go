@@ -3,6 +3,7 @@ package frontend
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/Bunty9/ferryman/ferryman/exchange"
@@ -68,9 +69,9 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 	} else { // HTTP/1.0 without Host
 		dst = append(append(dst, e.Route().Upstream.Addr()...), "\r\n"...)
 	}
-	trusted := e.Snapshot().Trusts(o.peer)
+	believed := isTrusted(e.Snapshot().TrustedProxies, o.peer)
 	drop := dropFromUntrusted
-	if trusted {
+	if believed {
 		drop = dropFromTrusted
 	}
 	drop[h1.MaxForwards] = r.MaxForwards > 0
@@ -78,7 +79,7 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 	if drop[h1.MaxForwards] {
 		dst = h1.AppendField(dst, "Max-Forwards", strconv.FormatInt(r.MaxForwards-1, 10))
 	}
-	dst = o.appendForwarded(dst, trusted)
+	dst = o.appendForwarded(dst, believed)
 	switch {
 	case e.Request.Chunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
@@ -98,14 +99,14 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 
 // appendForwarded appends X-Forwarded-For, X-Forwarded-Proto and Via. What a trusted peer said is
 // kept, the peer's own address behind it.
-func (o *origin) appendForwarded(dst []byte, trusted bool) []byte {
+func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
 	dst = append(dst, "X-Forwarded-For: "...)
 	proto := "http"
 	if o.secure {
 		proto = "https"
 	}
 	var said []byte
-	if trusted {
+	if believed {
 		for i := range o.req.Fields {
 			f := &o.req.Fields[i]
 			switch value := o.req.ValueOf(f); {
@@ -124,4 +125,9 @@ func (o *origin) appendForwarded(dst []byte, trusted bool) []byte {
 		dst = append(dst, said...)
 	}
 	return append(dst, "\r\nVia: 1.1 ferryman\r\n"...)
+}
+
+// isTrusted reports whether a peer's forwarding fields are believed.
+func isTrusted(proxies []netip.Prefix, peer netip.Addr) bool {
+	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(peer) })
 }
