@@ -35,10 +35,10 @@ type probeBody struct {
 	mu      sync.Mutex // guards what follows
 	left    time.Duration
 	more    time.Duration // by which left may still grow
-	asked   bool        // the client is not waiting for a 100
-	waiting bool        // the reader waits
-	since   time.Time   // the client's time runs; zero: it does not
-	timer   *time.Timer // gives the slot back; nil until there was a wait
+	asked   bool          // the client is not waiting for a 100
+	waiting bool          // the reader waits
+	since   time.Time     // the client's time runs; zero: it does not
+	timer   *time.Timer   // gives the slot back; nil until there was a wait
 }
 
 func (b *probeBody) Await() error {
