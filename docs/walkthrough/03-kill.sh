@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lesson 03: one of three upstreams dies under load.
+# Lesson 03: one of three upstreams fails under load.
 source "$(dirname "$0")/lib.sh"
 
 opened=$(became a open)
@@ -10,11 +10,11 @@ refused=$(class svc-a refused) bad=$(bad svc-a) span=$(bad_span svc-a)
 say "/svc-a: $bad bad within $span s, $refused refused at once"
 most=60
 [ "$LAB_MODE" = native ] || most=250 # the address of a container that is gone refuses nobody: dials time out
-claim "some request met the death, and no more than $most" [ "$bad" -ge 1 -a "$bad" -le $most ]
+claim "at least one request failed with the kill, and no more than $most" [ "$bad" -ge 1 -a "$bad" -le $most ]
 claim 'the last bad one was due less than 5 s after the first' less "$span" 5
 claim 'over 400 of the 600 requests to /svc-a that followed were refused at once' [ "$refused" -gt $((600 - most - 140)) ]
 for name in b c; do
-  claim "/svc-$name noticed nothing" [ "$(class svc-$name ok)" = 800 ]
+  claim "/svc-$name was not affected" [ "$(class svc-$name ok)" = 800 ]
 done
 claim 'the circuit opened once' [ "$(became a open)" = $((opened + 1)) ]
 

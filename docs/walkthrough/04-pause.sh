@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lesson 04: an upstream that accepts connections and says nothing.
+# Lesson 04: an upstream that accepts connections and does not respond.
 source "$(dirname "$0")/lib.sh"
 
 opened=$(became a open)
@@ -8,18 +8,18 @@ run '(sleep 2; task pause UPSTREAM=a) &
   http://127.0.0.1:8080/svc-a/echo http://127.0.0.1:8080/svc-b/echo http://127.0.0.1:8080/svc-c/echo'
 bad=$(bad svc-a) span=$(bad_span svc-a)
 say "/svc-a: $bad bad within $span s"
-claim 'about a second full of requests was lost, 30 at least' [ "$bad" -ge 30 ]
+claim 'the requests of about a second failed, at least 30' [ "$bad" -ge 30 ]
 claim 'the last bad one was due less than 5 s after the first' less "$span" 5
 claim 'they were 504' contains "$(printf '%s\n' "$OUT" | grep Statuses)" '504 x'
 for name in b c; do
-  claim "/svc-$name noticed nothing" [ "$(class svc-$name ok)" = 600 ]
+  claim "/svc-$name was not affected" [ "$(class svc-$name ok)" = 600 ]
 done
 claim 'the circuit opened once' [ "$(became a open)" = $((opened + 1)) ]
 
 if [ "$LAB_MODE" = native ]; then
   run 'curl -s -o /dev/null -m 1 -w "connected: %{remote_ip}, status: %{http_code}\n" http://127.0.0.1:9111/health'
   claim 'the handshake works' contains "$OUT" 'connected: 127.0.0.1'
-  claim 'and nothing follows' [ "$CODE" = 28 ]
+  claim 'but there is no response' [ "$CODE" = 28 ]
 else
   say 'skipped: the data ports of containers are not published'
 fi

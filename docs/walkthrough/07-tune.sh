@@ -12,12 +12,12 @@ run '(sleep 2; task pause UPSTREAM=a) &
   http://127.0.0.1:8080/svc-a/echo http://127.0.0.1:8080/svc-b/echo http://127.0.0.1:8080/svc-c/echo'
 bad=$(bad svc-a) span=$(bad_span svc-a)
 say "/svc-a: $bad bad within $span s"
-claim 'half a second full of requests was lost, some at least' [ "$bad" -ge 10 ]
+claim 'the requests of about half a second failed, at least some' [ "$bad" -ge 10 ]
 claim 'the last bad one was due less than 0.95 s after the first' less "$span" 0.95
 run 'task heal UPSTREAM=a'
 run 'task slow UPSTREAM=b LATENCY=700ms'
 run 'curl -s -w "  %{http_code}\n" http://127.0.0.1:8080/svc-b/echo'
-claim 'the price: a right answer after 0.7 s is a 504 now' contains "$OUT" 504
+claim 'the price: a correct response after 0.7 s is a 504 now' contains "$OUT" 504
 run 'task heal UPSTREAM=b'
 
 reloaded=$(metric ferryman_config_reloads_total 'result="success"')

@@ -16,7 +16,7 @@ run 'task logs NAME=ferryman | grep "circuit changed" | tail -n 1'
 claim 'the last change is the one to open' contains "$OUT" 'to=open'
 claim 'it names its cause: no connection, or a health check' [ "$(printf '%s\n' "$OUT" | grep -cE 'cause=(dial|"health check failed")')" = 1 ]
 run 'curl -s http://127.0.0.1:9090/metrics | grep "^ferryman_requests_total.*svc-a.*50[234]"'
-claim 'the status tells the rest: 502, nobody answered' contains "$OUT" 'status="502"'
+claim 'the status shows how: 502, no response' contains "$OUT" 'status="502"'
 run 'task heal UPSTREAM=a'
 eventually 12 '/svc-a is back' answers /svc-a/echo 200
 
@@ -32,7 +32,7 @@ curl -s -w "a new client: %{http_code}\n" http://127.0.0.1:9180/svc-b/echo
 wait $pid; echo "exit status: $?"; wait; rm .lab/drain.toml'
   claim 'all five that were in flight were answered' [ "$(printf '%s\n' "$OUT" | grep -c '^200$')" = 5 ]
   claim 'while it drains, /readyz is 503' contains "$OUT" 'readyz: 503'
-  claim 'and nobody new is let in' contains "$OUT" 'a new client: 000'
+  claim 'and new clients are refused' contains "$OUT" 'a new client: 000'
   claim 'it ended with status 0' contains "$OUT" 'exit status: 0'
   run 'task heal UPSTREAM=b'
 else

@@ -17,9 +17,9 @@ var (
 	connectionsDesc = desc("connections", "Client connections.", "state")
 	reloadsDesc     = desc("config_reloads_total", "Reloads of the configuration.", "result")
 	loadedDesc      = desc("config_last_reload_success_timestamp_seconds", "When the configuration in use was loaded.")
-	linesLostDesc   = desc("log_lines_lost_total", "Log lines that were dropped because nobody was ready to take them.", "log")
+	linesLostDesc   = desc("log_lines_lost_total", "Log lines that were dropped because their queue was full.", "log")
 	expiryDesc      = desc("certificate_expiry_timestamp_seconds", "When a certificate expires.", "name")
-	shortagesDesc   = desc("local_shortages_total", "Dials that failed for want of something of ferryman's own.", "resource")
+	shortagesDesc   = desc("local_shortages_total", "Dials that failed because this host was out of a resource.", "resource")
 	buildDesc       = desc("build_info", "What is running; the value is 1.", "version", "commit", "goversion")
 )
 

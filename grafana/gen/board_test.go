@@ -109,7 +109,7 @@ func TestDashboard_HasTheRowsOfTheLab(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"Is it fine?", "Routes: rate, errors, duration", "Upstreams: circuits", "Latency: head to head", "What it costs",
+		"Overview", "Routes: rate, errors, duration", "Upstreams: circuits", "Latency: request head to response head", "Resource usage",
 		"Load generator and upstreams",
 	}, rows)
 }
