@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 
-	"github.com/Bunty9/ferryman/ferryman/internal/limits"
 )
 
 // Uploads that stall hold neither each other nor anybody else up.
@@ -84,14 +83,7 @@ func TestCase290_TheDefaultWindowHoldsUntilTheSettingsAreHeard(t *testing.T) {
 // When too much waits on all connections together, those that have much of it are read no further. Others are.
 func TestCase290_AllUnreadBodiesTogetherAreBounded(t *testing.T) {
 	forEachH2Mode(t, func(t *testing.T, m mode) {
-		limitsMu.Lock()
-		before := limits.Unread
-		limits.Unread = 1 << 20
-		limitsMu.Unlock()
-		r := newRig(t, m, func(s *setup) { s.recordMax = 1 }, toMute(mute(t)))
-		limitsMu.Lock()
-		limits.Unread = before
-		limitsMu.Unlock()
+		r := newRig(t, m, func(s *setup) { s.recordMax, s.unread = 1, 1<<20 }, toMute(mute(t)))
 		var hoarders []*h2client
 		for range 4 {
 			h := r.dialH2(t)

@@ -107,6 +107,7 @@ func forEachModeAlone(t *testing.T, body func(t *testing.T, m mode)) {
 type setup struct {
 	cfg             config.Config
 	head, handshake time.Duration // 0: the default of 10 s
+	unread          int64         // bytes of bodies that may wait; 0: the default of 256 MiB
 	listen          string
 	resolver        *net.Resolver
 	noVerdicts      bool // the case shuts the proxy down, or breaks it, itself
@@ -192,12 +193,15 @@ func (r *rig) start(s setup) {
 	// share the process.
 	pprof.Do(context.Background(), pprof.Labels("rig", r.id), func(context.Context) {
 		limitsMu.Lock()
-		head, handshake := limits.Head, limits.Handshake
+		head, handshake, unread := limits.Head, limits.Handshake, limits.Unread
 		if s.head != 0 {
 			limits.Head = s.head
 		}
 		if s.handshake != 0 {
 			limits.Handshake = s.handshake
+		}
+		if s.unread != 0 {
+			limits.Unread = s.unread
 		}
 		processors := runtime.GOMAXPROCS(0)
 		if s.alone {
@@ -205,7 +209,7 @@ func (r *rig) start(s setup) {
 		}
 		r.proxy, err = ferryman.New(s.cfg, ferryman.Options{Engine: r.mode.engine, Logger: r.log.logger(), Version: "test", Resolver: s.resolver})
 		runtime.GOMAXPROCS(processors)
-		limits.Head, limits.Handshake = head, handshake
+		limits.Head, limits.Handshake, limits.Unread = head, handshake, unread
 		limitsMu.Unlock()
 		require.NoError(r.t, err)
 		go r.serve(ln)
