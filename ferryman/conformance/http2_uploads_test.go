@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
-
 )
 
 // Uploads that stall hold neither each other nor anybody else up.
