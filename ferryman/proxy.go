@@ -3,7 +3,6 @@ package ferryman
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -196,17 +195,7 @@ func (p *Proxy) reloadFailedLocked(err error) {
 
 // MetricsHandler serves /metrics, /healthz (the process is up) and /readyz (503 while draining).
 func (p *Proxy) MetricsHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", p.metrics.Handler())
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if p.frontend.Draining() {
-			http.Error(w, "draining", http.StatusServiceUnavailable)
-			return
-		}
-		io.WriteString(w, "ready\n")
-	})
-	return mux
+	return p.metrics.Admin(func() bool { return !p.frontend.Draining() })
 }
 
 // idleUpstream is how long a connection to an upstream waits for its next request.

@@ -1,13 +1,16 @@
-// Package h2 is the codec of HTTP/2's header blocks (RFC 7541, RFC 9113 section 4.3): it decodes what a
-// client sends within limits that no compression gets around, and encodes what ferryman sends.
+// Package h2 is what an end of an HTTP/2 connection is made of (RFC 9113): frames, which golang.org/x/net/http2 parses and
+// this package borrows a parser for; header blocks, decoded within limits that no compression gets around (RFC 7541);
+// a request's head in the form of HTTP/1.1, for its codec to read; a queue for what has come of a body; the
+// streams that were reset lately.
 //
-// It parses no frame (golang.org/x/net/http2 does), knows no stream and judges no field.
+// It knows no connection, no window and no stream's state: those are its user's.
 //
 //	dec := h2.NewDecoder()
 //	var fields h2.Fields
 //	block, err := dec.Gather(fragment, ended) // nil: more frames are to come
 //	err = dec.Decode(block, &fields)          // an error ends the connection: the tables are out of step
 //	if fields.TooLarge { ... }                // the tables are in step all the same
+//	head, lines, ok := h2.AppendRequest(nil, fields.List)
 //
-// Read decode.go for the limits, encode.go for the form that heads have.
+// Read decode.go for the limits, request.go for what becomes of the pseudo-fields, encode.go for the form that heads have.
 package h2

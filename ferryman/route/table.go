@@ -1,8 +1,3 @@
-// Package route finds the longest configured prefix of a request's path and refuses paths that an
-// upstream could read in another way. It does not look at methods, hosts or queries.
-//
-//	table, err := route.Build([]route.Entry[string]{{"/", "web"}, {"/api", "backend"}})
-//	prefix, value, ok, err := table.Resolve([]byte("/api/users")) // "/api", "backend", true, nil
 package route
 
 import (

@@ -1,10 +1,18 @@
-// Package upstream holds what ferryman knows of one upstream: its address, its circuit breaker and
-// its idle connections.
+// Package upstream holds what ferryman knows of one upstream: its address, its circuit breaker and its connections.
 //
-// The rules of the pool: a connection is handed out only if nothing can be read from it; it comes
-// back only after a complete exchange, with keep-alive on both sides and an empty buffer; whatever
-// is in doubt is closed. Each executor has a stack of its own, newest on top, so that the surplus
-// grows old at the bottom.
+// A connection is handed out only if nothing can be read from it; it returns to the pool only after a complete
+// exchange, with keep-alive on both sides and an empty buffer; whatever is in doubt is closed.
 //
-// It parses nothing and retries nothing; both are for the caller to decide.
+// It parses nothing and retries nothing; both are for the caller to decide. Who waits for which connection is for
+// package pool.
+//
+//	conn := u.Idle(executor, sure)
+//	if conn == nil {
+//		waiter.Reset(u, executor, false, sure)
+//		conn, err = waiter.Connection(timeout)
+//	}
+//	...
+//	conn.Put(executor) // or Discard
+//
+// Read upstream.go, then conn.go for when a connection is fit for use and stray.go for upstreams that send too much.
 package upstream

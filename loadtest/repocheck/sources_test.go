@@ -61,6 +61,9 @@ func TestPackages_HaveExactlyOneDoc(t *testing.T) {
 			continue
 		}
 		docs[path.Dir(name)] = append(docs[path.Dir(name)], name)
+		if strings.HasPrefix(name, "ferryman/") && path.Base(name) != "doc.go" {
+			t.Errorf("%s: the doc of a package of the proxy is in its doc.go", name)
+		}
 		want := "Package " + f.Name.Name
 		if f.Name.Name == "main" {
 			want = "Command "
