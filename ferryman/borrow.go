@@ -33,7 +33,7 @@ func (e *exchange) prepare(p *Proxy, ex netloop.Executor, snap *snapshot, client
 	e.start = ex.Now()
 	e.route, e.up, e.trouble = nil, nil, nil
 	e.heard, e.judged, e.complete = false, false, false
-	e.gate, e.bodyErr, e.seen, e.tunnelling = nil, nil, false, false
+	e.uploadDone, e.bodyErr, e.seen, e.tunnelling = nil, nil, false, false
 	e.read.Store(false)
 	e.sent.Store(false)
 	e.stopping.Store(false)

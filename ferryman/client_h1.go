@@ -93,7 +93,7 @@ func (c *clientH1) loop() (handedOver bool) {
 		if c.p.clients.draining.Load() {
 			return false
 		}
-		if to := c.ex.Relief(); to != nil {
+		if to := c.ex.Rebalance(); to != nil {
 			c.p.clients.remove(c.entry)
 			c.conn.(netloop.Conn).MoveTo(to, c.goOn)
 			return true

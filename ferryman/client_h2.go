@@ -15,8 +15,8 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// clientH2 is one HTTP/2 client connection (RFC 9113). One strand reads its frames, which
-// golang.org/x/net/http2 parses; every stream is an exchange on a strand of its own, on the same executor.
+// clientH2 is one HTTP/2 client connection (RFC 9113). One coroutine reads its frames, which
+// golang.org/x/net/http2 parses; every stream is an exchange on a coroutine of its own, on the same executor.
 // What there is to send is appended under the lock and sent by whoever comes first, for all. The reader
 // itself never sends, so that it notices a client that goes away even while that one reads nothing.
 type clientH2 struct {
@@ -40,7 +40,7 @@ type clientH2 struct {
 	mu      sync.Mutex // guards what follows, and what the streams say it does
 	streams map[uint32]*streamH2
 	startsH2
-	running int       // strands of streams
+	running int       // coroutines of streams
 	alone   waiters   // for running to become 0
 	open    int       // streams that count against the limit
 	last    uint32    // the highest stream that the client has opened
@@ -176,8 +176,8 @@ func (c *clientH2) settled() (moves bool) {
 	moves = c.mayMove() && !c.begun
 	c.mu.Unlock()
 	if full { // whoever is to send gets a turn
-		g := c.ex.NewGate()
-		c.ex.Defer(g.Open)
+		g := c.ex.NewEvent()
+		c.ex.Defer(g.Set)
 		g.Wait()
 	}
 	return moves

@@ -42,7 +42,7 @@ func (c *clientH2) relieve() {
 	if c.to != nil || c.leaving || c.over || c.broken != nil {
 		return
 	}
-	if to := c.ex.Relief(); to != nil {
+	if to := c.ex.Rebalance(); to != nil {
 		c.to = to
 		time.AfterFunc(holdLimit, func() { c.post(c.stay) })
 	}

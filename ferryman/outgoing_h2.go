@@ -88,7 +88,7 @@ func (c *clientH2) flush() {
 	c.settle()
 }
 
-// maxRounds is how often one strand sends for the others before one of its own is found for it.
+// maxRounds is how often one coroutine sends for the others before one of its own is found for it.
 const maxRounds = 4
 
 // flushLocked sends what waits, unless somebody is at it already, who will take it along.

@@ -136,7 +136,7 @@ func (p *Proxy) startEngines(kind string) error {
 	return nil
 }
 
-// executors is one more than the highest index that a strand can see.
+// executors is one more than the highest index that a coroutine can see.
 func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.engine.Executors()) }
 
 func (p *Proxy) closeEngines() {

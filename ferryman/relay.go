@@ -102,9 +102,9 @@ const lastBytes = 100 * time.Millisecond
 
 // giveBack returns the upstream's connection to its pool if both messages went through whole.
 func (e *exchange) giveBack() {
-	if e.read.Load() && e.gate != nil { // the last bytes are on their way: they get a moment
+	if e.read.Load() && e.uploadDone != nil { // the last bytes are on their way: they get a moment
 		e.up.SetWriteDeadline(e.ex.Now().Add(lastBytes))
-		e.gate.Wait()
+		e.uploadDone.Wait()
 	}
 	whole := e.sent.Load()
 	e.endUpload()

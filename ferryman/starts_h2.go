@@ -30,7 +30,7 @@ func (c *clientH2) startSome() {
 			s.starting = max(s.fields.Size, leastHead)
 			c.starting += s.starting
 			c.running++
-			c.ex.Go(s.strand)
+			c.ex.Go(s.coroutine)
 		}
 	}
 	clear(c.fresh[len(waiting):])

@@ -16,11 +16,11 @@ import (
 // streamH2 is one HTTP/2 stream: the front of an exchange and the body of its request. It is
 // borrowed for the stream and serves many.
 type streamH2 struct {
-	e      exchange
-	req    h1.Request
-	strand func() // run, made once
-	c      *clientH2
-	id     uint32
+	e         exchange
+	req       h1.Request
+	coroutine func() // run, made once
+	c         *clientH2
+	id        uint32
 	origin
 	fields   h2.Fields
 	raw      []byte // the head as HTTP/1.1, which the fields of req refer to; nil: it is made again when needed
@@ -30,9 +30,9 @@ type streamH2 struct {
 	opened   time.Time
 
 	// What follows is guarded by the connection's lock.
-	wake     waiters      // a change of what is below
-	sending  netloop.Gate // where the response waits, if not there
-	window   int64        // what the client takes
+	wake     waiters       // a change of what is below
+	sending  netloop.Event // where the response waits, if not there
+	window   int64         // what the client takes
 	received flow
 	size     int64         // of the window that the client may fill
 	in       bodyQueue     // the request's body as far as it has come and was not read
@@ -59,7 +59,7 @@ func borrowStream(c *clientH2, h headH2) *streamH2 {
 	s, _ := streamsH2.Get().(*streamH2)
 	if s == nil {
 		s = new(streamH2)
-		s.strand, s.sink.s = s.run, s
+		s.coroutine, s.sink.s = s.run, s
 	}
 	s.c, s.id, s.origin, s.opened = c, h.id, c.from, c.ex.Now()
 	s.window, s.size, s.received = c.initial, firstWindow, flow{left: c.firstWindow()}
@@ -194,6 +194,6 @@ func (s *streamH2) cancel() {
 	}
 	s.wake.wakeAll()
 	if s.sending != nil {
-		s.sending.Open()
+		s.sending.Set()
 	}
 }

@@ -27,7 +27,7 @@ func (e *exchange) tunnel() {
 	e.drop()
 }
 
-// tunnel carries the bytes of both directions, each on a strand. What the client sends follows the body of
+// tunnel carries the bytes of both directions, each on a coroutine. What the client sends follows the body of
 // its request, which may still be on its way.
 func (c *clientH1) tunnel(e *exchange) {
 	t := &tunnel{ex: c.ex, idle: e.snap.config.BodyIdleTimeout, base: c.ex.Now(), abort: func() {
@@ -37,9 +37,9 @@ func (c *clientH1) tunnel(e *exchange) {
 	c.raw.GuardReset(hurried{c.ex, e.up})
 	e.up.GuardReset(hurried{c.ex, c.conn})
 	t.busy.Add(1)
-	ended := c.ex.NewGate()
+	ended := c.ex.NewEvent()
 	c.ex.Go(func() {
-		defer ended.Open()
+		defer ended.Set()
 		sent := e.uploaded()
 		t.came()
 		t.busy.Add(-1)

@@ -12,14 +12,14 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// upload is the state that the strand of the request's body shares with the exchange's own.
+// upload is the state that the coroutine of the request's body shares with the exchange's own.
 type upload struct {
-	out      outlet
-	gate     netloop.Gate // opens when the strand has ended; nil: there is none
-	read     atomic.Bool  // the client's body was read to its end, so its connection is in step
-	sent     atomic.Bool  // the request was sent whole, so the upstream's is
-	stopping atomic.Bool  // the exchange ends the strand: what fails now is not the client's fault
-	bodyErr  error        // why the client's body failed; read it behind the gate
+	out        outlet
+	uploadDone netloop.Event // set when the coroutine has ended; nil: there is none
+	read       atomic.Bool   // the client's body was read to its end, so its connection is in step
+	sent       atomic.Bool   // the request was sent whole, so the upstream's is
+	stopping   atomic.Bool   // the exchange ends the coroutine: what fails now is not the client's fault
+	bodyErr    error         // why the client's body failed; read it once uploadDone is set
 
 	mu         sync.Mutex // guards what follows, and the read deadline until seen is set
 	seen       bool       // the final head is there: the header timeout is over
@@ -27,7 +27,7 @@ type upload struct {
 }
 
 // send sends the request's head and as much of its body as is there, in one go. Where more is to
-// come, another strand brings it up while this one awaits the answer.
+// come, another coroutine brings it up while this one awaits the answer.
 func (e *exchange) send() error {
 	timeout := e.snap.config.UpstreamTimeout
 	e.out.reset(e.ex, e.up, timeout)
@@ -66,7 +66,7 @@ func (e *exchange) send() error {
 	} else {
 		e.up.SetReadDeadline(time.Time{})
 	}
-	e.gate = e.ex.NewGate()
+	e.uploadDone = e.ex.NewEvent()
 	e.ex.Go(e.bringUp)
 	return nil
 }
@@ -108,10 +108,10 @@ func isBodyFault(err error) bool {
 	return errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// bringUp is the strand of a request's body. It ends when the body was sent, when it failed, or
+// bringUp is the coroutine of a request's body. It ends when the body was sent, when it failed, or
 // when the exchange stops it.
 func (e *exchange) bringUp() {
-	defer e.gate.Open()
+	defer e.uploadDone.Set()
 	defer e.out.release()
 	err := e.pump()
 	switch {
@@ -119,7 +119,7 @@ func (e *exchange) bringUp() {
 		e.wholeSent()
 	case e.stopping.Load():
 	case e.bodyErr != nil:
-		e.up.Abort() // wakes the strand that awaits the answer
+		e.up.Abort() // wakes the coroutine that awaits the answer
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		e.setClock(e.ex.Now()) // the upstream takes nothing: that is its time-out
 	default:
@@ -201,17 +201,17 @@ func (e *exchange) answerBehind(err error) error {
 	return nil
 }
 
-// uploaded waits for the strand of the request's body, and returns whether the request was sent whole.
+// uploaded waits for the coroutine of the request's body, and returns whether the request was sent whole.
 func (e *exchange) uploaded() bool {
-	if e.gate != nil {
-		e.gate.Wait()
+	if e.uploadDone != nil {
+		e.uploadDone.Wait()
 	}
 	return e.sent.Load()
 }
 
-// endUpload stops the strand of the request's body and waits for it.
+// endUpload stops the coroutine of the request's body and waits for it.
 func (e *exchange) endUpload() {
-	if e.gate == nil {
+	if e.uploadDone == nil {
 		return
 	}
 	if !e.sent.Load() {
@@ -221,6 +221,6 @@ func (e *exchange) endUpload() {
 			e.up.Abort()
 		}
 	}
-	e.gate.Wait()
-	e.gate = nil
+	e.uploadDone.Wait()
+	e.uploadDone = nil
 }

@@ -13,16 +13,16 @@ import (
 const maxDials, leastDials = 64, 2
 
 // enter puts w in the queue. dials: w is to begin another dial.
-func (p *pool) enter(w *Waiter) (gate netloop.Gate, dials bool, err error) {
+func (p *pool) enter(w *Waiter) (event netloop.Event, dials bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.aborted {
 		return nil, false, ErrAborted
 	}
 	p.ex = w.ex
-	w.gate = w.ex.NewGate()
+	w.event = w.ex.NewEvent()
 	p.waiting.add(w)
-	return w.gate, p.needsDial(), nil
+	return w.event, p.needsDial(), nil
 }
 
 // needsDial reports whether there are fewer dials than waiters, and may be more. If so, another one counts from now on.
@@ -36,7 +36,7 @@ func (p *pool) needsDial() bool {
 
 var errPanic = errors.New("the dial panicked")
 
-// dial opens a connection for who has waited for longest by then. It is a strand of its own: the request that began it
+// dial opens a connection for who has waited for longest by then. It is a coroutine of its own: the request that began it
 // may go away, and others take what comes of it.
 func (p *pool) dial(u *Upstream, ex netloop.Executor, timeout time.Duration) {
 	c, err := (*Conn)(nil), errPanic
@@ -68,16 +68,16 @@ func (p *pool) dialled(c *Conn, err error) (taken, another bool) {
 func (p *pool) wake(w *Waiter, c *Conn, err error) {
 	p.waiting.remove(w)
 	w.conn, w.err = c, err
-	w.gate.Open()
-	w.gate = nil
+	w.event.Set()
+	w.event = nil
 }
 
-// late ends the wait of w at a gate, if it lasts. If not, w may have become somebody else's, and is not touched.
-func (p *pool) late(w *Waiter, gate netloop.Gate) {
+// late ends the wait of w for an event, if it lasts. If not, w may have become somebody else's, and is not touched.
+func (p *pool) late(w *Waiter, event netloop.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for x := p.waiting.first; x != nil; x = x.next {
-		if x == w && x.gate == gate {
+		if x == w && x.event == event {
 			p.wake(w, nil, ErrBusy)
 			return
 		}
@@ -97,7 +97,7 @@ func (p *pool) abort(w *Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.aborted = true
-	if w.gate != nil {
+	if w.event != nil {
 		p.wake(w, nil, ErrAborted)
 	}
 }

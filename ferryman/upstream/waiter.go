@@ -29,7 +29,7 @@ type Waiter struct {
 
 	// What follows is guarded by the pool's lock.
 	aborted    bool
-	gate       netloop.Gate // nil: it does not wait
+	event      netloop.Event // nil: it does not wait
 	conn       *Conn
 	err        error
 	prev, next *Waiter
@@ -60,16 +60,16 @@ func (w *Waiter) Connection(timeout time.Duration) (*Conn, error) {
 
 func (w *Waiter) wait(timeout time.Duration) (*Conn, error) {
 	p, u, ex := w.pool, w.up, w.ex // w itself may be another request's when they are used
-	gate, dials, err := p.enter(w)
+	event, dials, err := p.enter(w)
 	switch {
 	case err != nil:
 		return nil, err
 	case dials: // its outcome, or that of an earlier one, is there in time
 		ex.Go(func() { p.dial(u, ex, timeout) })
 	case timeout > 0:
-		defer netloop.After(timeout, func() { ex.Post(func() { p.late(w, gate) }) }).Stop()
+		defer netloop.After(timeout, func() { ex.Post(func() { p.late(w, event) }) }).Stop()
 	}
-	gate.Wait()
+	event.Wait()
 	return p.outcome(w)
 }
 
