@@ -31,7 +31,7 @@ func TestCase297_DialsAreBoundedAndTheOthersWait(t *testing.T) {
 		eventually(t, func() bool { return sockets(t, u.addr, established) >= backlog }, "it is not busy")
 		pause(quiet)
 		require.LessOrEqual(t, sockets(t, u.addr, synSent), most)
-		u.strands.Add(1)
+		u.coroutines.Add(1)
 		go u.accept(ln) // it is back
 		for _, id := range ids {
 			h.want(t, id, 200)

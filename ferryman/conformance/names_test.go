@@ -62,7 +62,7 @@ func on6(t testing.TB, name string, other *upstream) *upstream {
 	t.Helper()
 	ln := listenOn(t, loopback6, port(other.addr), 100)
 	u := &upstream{name: name, addr: ln.Addr().String(), ln: ln, recordMax: 4 << 20, always: echo}
-	u.strands.Add(1)
+	u.coroutines.Add(1)
 	go u.accept(ln)
 	t.Cleanup(u.close)
 	return u

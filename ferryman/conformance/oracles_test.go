@@ -161,7 +161,7 @@ func (r *rig) atRest() int {
 }
 
 // goroutines counts those that carry the rig's label: what New, Serve and their offspring started.
-// Strands that an event loop keeps for the next connection do not count.
+// Coroutines that an event loop keeps for the next connection do not count.
 func (r *rig) goroutines() int {
 	n := 0
 	for _, s := range r.labelled() {
@@ -179,7 +179,7 @@ func (r *rig) labelled() []string {
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
 	var mine []string
 	for s := range strings.SplitSeq(b.String(), "\n\n") {
-		idle := strings.Contains(s, "netloop.(*strand).body") && strings.Count(s, "netloop.") == 1
+		idle := strings.Contains(s, "netloop.(*coroutine).body") && strings.Count(s, "netloop.") == 1
 		if strings.Contains(s, fmt.Sprintf(`"rig":%q`, r.id)) && !idle {
 			mine = append(mine, s)
 		}

@@ -347,7 +347,7 @@ func TestCase156_UpstreamIsRestarted(t *testing.T) {
 				return err == nil
 			}, "the port is taken")
 			r.U[1].ln = ln
-			r.U[1].strands.Add(1)
+			r.U[1].coroutines.Add(1)
 			go r.U[1].accept(ln)
 			for range 5 {
 				require.Equal(t, 200, c.do(t, request{}).status)

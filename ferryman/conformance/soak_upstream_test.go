@@ -22,12 +22,12 @@ type soakUpstream struct {
 	ln   net.Listener
 	act  atomic.Pointer[soakAct]
 
-	strands sync.WaitGroup
-	mu      sync.Mutex // guards what follows
-	conns   map[*net.TCPConn]struct{}
-	mood    int // of one that flaps
-	since   time.Time
-	served  int // in this mood
+	coroutines sync.WaitGroup
+	mu         sync.Mutex // guards what follows
+	conns      map[*net.TCPConn]struct{}
+	mood       int // of one that flaps
+	since      time.Time
+	served     int // in this mood
 }
 
 // soakAct answers one request whose head was read. false: the connection is to be closed.
@@ -44,7 +44,7 @@ func newSoakUpstream(s *soak, act soakAct) *soakUpstream {
 	require.NoError(s.t, err)
 	u := &soakUpstream{s: s, addr: ln.Addr().String(), ln: ln, conns: map[*net.TCPConn]struct{}{}}
 	u.act.Store(&act)
-	u.strands.Go(u.accept)
+	u.coroutines.Go(u.accept)
 	return u
 }
 
@@ -59,7 +59,7 @@ func (u *soakUpstream) accept() {
 		u.mu.Lock()
 		u.conns[c.tc] = struct{}{}
 		u.mu.Unlock()
-		u.strands.Go(c.serve)
+		u.coroutines.Go(c.serve)
 	}
 }
 
@@ -77,7 +77,7 @@ func (u *soakUpstream) close() {
 		c.Close()
 	}
 	u.mu.Unlock()
-	u.strands.Wait()
+	u.coroutines.Wait()
 }
 
 func (c *soakConn) serve() {

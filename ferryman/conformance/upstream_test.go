@@ -28,15 +28,15 @@ type upstream struct {
 	ln         net.Listener
 	recordMax  int
 
-	mu      sync.Mutex
-	conns   []*uconn
-	queue   []handler // one for each coming request
-	always  handler   // when the queue is empty
-	health  func(c *uconn, q *message)
-	heads   []*message // of proxied requests, complete or not
-	whole   []*message
-	checks  []*message
-	strands sync.WaitGroup
+	mu         sync.Mutex
+	conns      []*uconn
+	queue      []handler // one for each coming request
+	always     handler   // when the queue is empty
+	health     func(c *uconn, q *message)
+	heads      []*message // of proxied requests, complete or not
+	whole      []*message
+	checks     []*message
+	coroutines sync.WaitGroup
 }
 
 // uconn is one connection of an upstream, used by its script only; the exceptions are guarded.
@@ -61,13 +61,13 @@ func newUpstream(t testing.TB, name string) *upstream {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	u := &upstream{name: name, addr: ln.Addr().String(), ln: ln, recordMax: 4 << 20, always: echo}
-	u.strands.Add(1)
+	u.coroutines.Add(1)
 	go u.accept(ln)
 	return u
 }
 
 func (u *upstream) accept(ln net.Listener) {
-	defer u.strands.Done()
+	defer u.coroutines.Done()
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
@@ -79,7 +79,7 @@ func (u *upstream) accept(ln net.Listener) {
 		c.id = len(u.conns)
 		u.conns = append(u.conns, c)
 		u.mu.Unlock()
-		u.strands.Add(1)
+		u.coroutines.Add(1)
 		go c.serve()
 	}
 }
@@ -108,7 +108,7 @@ func (c *uconn) end(err error) {
 }
 
 func (c *uconn) serve() {
-	defer c.u.strands.Done()
+	defer c.u.coroutines.Done()
 	defer c.conn.Close()
 	for ; ; c.index++ {
 		q, err := c.w.requestHead()
@@ -374,7 +374,7 @@ func (u *upstream) end() bool {
 	}
 	ended := make(chan struct{})
 	go func() {
-		u.strands.Wait()
+		u.coroutines.Wait()
 		close(ended)
 	}()
 	select {

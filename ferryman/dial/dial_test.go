@@ -65,7 +65,7 @@ func executor(t testing.TB, e netloop.Engine) netloop.Executor {
 	c, err := net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
 	defer c.Close()
-	return receive(t, met, "a strand")
+	return receive(t, met, "a coroutine")
 }
 
 func listen(t testing.TB, addr string) *net.TCPListener {

@@ -136,8 +136,8 @@ func (a *answer) wait(ex netloop.Executor, timeout time.Duration, stop *netloop.
 		a.names.mu.Unlock()
 		return a.addrs, a.err
 	}
-	gate := ex.NewGate()
-	wake := func() { ex.Post(gate.Open) }
+	event := ex.NewEvent()
+	wake := func() { ex.Post(event.Set) }
 	a.waiting = append(a.waiting, wake)
 	a.names.mu.Unlock()
 	if !stop.Aim(wake) {
@@ -146,7 +146,7 @@ func (a *answer) wait(ex netloop.Executor, timeout time.Duration, stop *netloop.
 	if timeout > 0 {
 		defer netloop.After(timeout, wake).Stop()
 	}
-	gate.Wait()
+	event.Wait()
 	stopped := !stop.Aim(nil)
 	a.names.mu.Lock()
 	defer a.names.mu.Unlock()

@@ -34,7 +34,7 @@ func interleave(addrs []netip.Addr) []netip.Addr {
 	return mixed
 }
 
-// race is a dial of several addresses. Each is tried on a strand of its own; one more waits for the first connection.
+// race is a dial of several addresses. Each is tried on a coroutine of its own; one more waits for the first connection.
 type race struct {
 	ex   netloop.Executor
 	port uint16
@@ -47,7 +47,7 @@ type race struct {
 	err     error // why there is no connection: a shortage, or else the first failure
 	over    bool  // nobody wants a connection any more
 	stops   []*netloop.Stop
-	news    netloop.Gate // opens when a try has ended
+	news    netloop.Event // set when a try has ended
 }
 
 // run tries one address after another: the next one at once when a try has failed, and after a while in any case.
@@ -63,7 +63,7 @@ func (r *race) run(stop *netloop.Stop) (netloop.Conn, error) {
 		case news == nil:
 			return r.outcome()
 		case patience > 0:
-			timer := time.AfterFunc(patience, func() { r.ex.Post(news.Open) })
+			timer := time.AfterFunc(patience, func() { r.ex.Post(news.Set) })
 			news.Wait()
 			timer.Stop()
 		default:
@@ -74,7 +74,7 @@ func (r *race) run(stop *netloop.Stop) (netloop.Conn, error) {
 
 // step begins the next try, if there is one. It returns what to wait for, nil if it is all over, and for how long; 0:
 // without limit.
-func (r *race) step() (news netloop.Gate, patience time.Duration) {
+func (r *race) step() (news netloop.Event, patience time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left, late := r.left.get()
@@ -85,7 +85,7 @@ func (r *race) step() (news netloop.Gate, patience time.Duration) {
 	if r.won != nil || r.over || r.running == 0 && len(r.addrs) == 0 {
 		return nil, 0
 	}
-	r.news = r.ex.NewGate()
+	r.news = r.ex.NewEvent()
 	if len(r.addrs) > 0 {
 		to, stop := netip.AddrPortFrom(r.addrs[0], r.port), new(netloop.Stop)
 		r.addrs, r.stops = r.addrs[1:], append(r.stops, stop)
@@ -115,7 +115,7 @@ func (r *race) try(to netip.AddrPort, timeout time.Duration, stop *netloop.Stop)
 	default:
 		r.won = c
 	}
-	r.news.Open()
+	r.news.Set()
 }
 
 func (r *race) failedLocked(err error) {

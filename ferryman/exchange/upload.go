@@ -15,11 +15,11 @@ import (
 // upload is the state that the coroutine of the request's body shares with the exchange's own.
 type upload struct {
 	out         h1.Writer
-	uploadEnded netloop.Gate // set when the coroutine has ended; nil: there is none
-	read        atomic.Bool  // the client's body was read to its end, so its connection is in step
-	sent        atomic.Bool  // the request was sent whole, so the upstream's is
-	stopping    atomic.Bool  // the exchange ends the coroutine: what fails now is not the client's fault
-	bodyErr     error        // why the client's body failed; read it behind the gate
+	uploadEnded netloop.Event // set when the coroutine has ended; nil: there is none
+	read        atomic.Bool   // the client's body was read to its end, so its connection is in step
+	sent        atomic.Bool   // the request was sent whole, so the upstream's is
+	stopping    atomic.Bool   // the exchange ends the coroutine: what fails now is not the client's fault
+	bodyErr     error         // why the client's body failed; read it once uploadEnded is set
 
 	mu         sync.Mutex // guards what follows, and the read deadline until seen is set
 	seen       bool       // the final head is there: the header timeout is over
@@ -79,7 +79,7 @@ func (e *Exchange) send() error {
 	} else {
 		e.up.SetReadDeadline(time.Time{})
 	}
-	e.uploadEnded = e.ex.NewGate()
+	e.uploadEnded = e.ex.NewEvent()
 	e.ex.Go(e.uploadRest)
 	return nil
 }
@@ -124,7 +124,7 @@ func isBodyFault(err error) bool {
 // uploadRest is the coroutine of a request's body. It ends when the body was sent, when it failed, or
 // when the exchange stops it.
 func (e *Exchange) uploadRest() {
-	defer e.uploadEnded.Open()
+	defer e.uploadEnded.Set()
 	defer e.out.Release()
 	err := e.pump()
 	switch {

@@ -72,8 +72,8 @@ func (c *connH2) waits(n int) {
 // waitForUploads has the reader wait while too much waits on all connections, and more than its share on this one.
 func (c *connH2) waitForUploads() {
 	for c.srv.unread.Load() > c.srv.UnreadLimit && c.unread.Load() > fairShare && !c.raw.Gone() {
-		g := c.ex.NewGate()
-		time.AfterFunc(pressureTick, func() { c.post(g.Open) })
+		g := c.ex.NewEvent()
+		time.AfterFunc(pressureTick, func() { c.post(g.Set) })
 		g.Wait()
 	}
 }
@@ -204,13 +204,13 @@ func (s *streamH2) StopBody() {
 // wait waits among w, as long as a body may pause. It needs the connection's lock.
 func (s *streamH2) wait(w *condQueue) error {
 	c, limit, late, woken := s.c, s.e.Snapshot().BodyIdleTimeout, false, false
-	g := c.ex.NewGate()
+	g := c.ex.NewEvent()
 	if limit > 0 {
 		defer netloop.After(limit, func() {
 			c.post(func() {
 				if !woken { // or else the stream may serve another connection
 					late = true
-					g.Open()
+					g.Set()
 				}
 			})
 		}).Stop()

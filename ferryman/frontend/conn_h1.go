@@ -82,7 +82,7 @@ func (c *connH1) loop() (handedOver bool) {
 		if c.srv.Draining() {
 			return false
 		}
-		if to := c.ex.Relief(); to != nil {
+		if to := c.ex.Rebalance(); to != nil {
 			c.srv.connections.remove(c.entry)
 			c.conn.(netloop.Conn).MoveTo(to, c.resume)
 			return true

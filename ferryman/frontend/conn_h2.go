@@ -175,8 +175,8 @@ func (c *connH2) beforeWait() (moves bool) {
 	moves = c.mayMove() && !c.begun
 	c.mu.Unlock()
 	if full { // whoever is to send gets a turn
-		g := c.ex.NewGate()
-		c.ex.Defer(g.Open)
+		g := c.ex.NewEvent()
+		c.ex.Defer(g.Set)
 		g.Wait()
 	}
 	return moves

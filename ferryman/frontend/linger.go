@@ -51,8 +51,8 @@ func (s *Server) linger(ex netloop.Executor, in *h1.Reader, conn net.Conn, limit
 // pause waits for a time, on either executor.
 func pause(ex netloop.Executor, d time.Duration) {
 	if d > 0 {
-		over := ex.NewGate()
-		time.AfterFunc(d, func() { ex.Post(over.Open) })
+		over := ex.NewEvent()
+		time.AfterFunc(d, func() { ex.Post(over.Set) })
 		over.Wait()
 	}
 }

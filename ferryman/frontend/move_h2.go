@@ -42,7 +42,7 @@ func (c *connH2) rebalance() {
 	if c.to != nil || c.leaving || c.over || c.broken != nil {
 		return
 	}
-	if to := c.ex.Relief(); to != nil {
+	if to := c.ex.Rebalance(); to != nil {
 		c.to = to
 		time.AfterFunc(holdLimit, func() { c.post(c.cancelMove) })
 	}

@@ -58,11 +58,11 @@ func TestMove_WaitsForTheSenderAndForTheFrame(t *testing.T) {
 	require.NotZero(t, ex.deadline)
 }
 
-// gate tells whether it was opened.
-type gate struct{ open bool }
+// fakeEvent tells whether it was set.
+type fakeEvent struct{ set bool }
 
-func (g *gate) Open() { g.open = true }
-func (g *gate) Wait() {}
+func (g *fakeEvent) Set()  { g.set = true }
+func (g *fakeEvent) Wait() {}
 
 // The time of a wait may run out when the wait is over: by then others, of another loop even, may wait there.
 func TestStream_ALateTimerWakesNobody(t *testing.T) {
@@ -81,8 +81,8 @@ func TestStream_ALateTimerWakesNobody(t *testing.T) {
 	s.wake.wakeAll()
 	s.c.mu.Unlock()
 	require.NoError(t, <-waited)
-	next := &gate{}
-	s.wake.gates = append(s.wake.gates, next)
+	next := &fakeEvent{}
+	s.wake.events = append(s.wake.events, next)
 	late()
-	require.False(t, next.open)
+	require.False(t, next.set)
 }

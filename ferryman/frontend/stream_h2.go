@@ -31,9 +31,9 @@ type streamH2 struct {
 	opened   time.Time
 
 	// What follows is guarded by the connection's lock.
-	wake     condQueue    // a change of what is below
-	sending  netloop.Gate // where the response waits, if not there
-	window   int64        // what the client takes
+	wake     condQueue     // a change of what is below
+	sending  netloop.Event // where the response waits, if not there
+	window   int64         // what the client takes
 	received flow
 	size     int64         // of the window that the client may fill
 	in       h2.Queue      // the request's body as far as it has come and was not read
@@ -195,6 +195,6 @@ func (s *streamH2) cancel() {
 	}
 	s.wake.wakeAll()
 	if s.sending != nil {
-		s.sending.Open()
+		s.sending.Set()
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acceptCost is what accepting a connection takes from a strand's budget: about twenty a turn.
+// acceptCost is what accepting a connection takes from a coroutine's budget: about twenty until it yields.
 const acceptCost = 6 << 10
 
-// acceptor is a strand that accepts the connections of one listener, and spreads them.
+// acceptor is a coroutine that accepts the connections of one listener, and spreads them.
 //
 // One loop accepts for all. Were the listener in every loop's set, an EPOLLEXCLUSIVE one
 // included, all loops would be woken for each connection (the kernel sees a set that is watched
@@ -26,7 +26,7 @@ type acceptor struct {
 	done     chan error
 	shortage shortage
 
-	// src makes the listener's descriptor something that a strand can wait for. It belongs to
+	// src makes the listener's descriptor something that a coroutine can wait for. It belongs to
 	// listener all the time: whatever is done to it is done inside raw.Control.
 	src    *loopConn
 	accept func(uintptr) // sets what follows
@@ -46,7 +46,7 @@ func newAcceptor(l *loop, tl *net.TCPListener, raw syscall.RawConn, handle func(
 	return a
 }
 
-// begin starts the strand. It is called by the loop.
+// begin starts the coroutine. It is called by the loop.
 func (a *acceptor) begin() {
 	if a.l.closing {
 		a.done <- nil
@@ -89,7 +89,7 @@ func (a *acceptor) run() {
 		case isShortage(a.errno):
 			a.shortage.begun(os.NewSyscallError("accept4", a.errno))
 			a.pause()
-		case isPassing(a.errno):
+		case isTransient(a.errno):
 		default:
 			err = &net.OpError{Op: "accept", Net: "tcp", Addr: a.listener.Addr(), Err: os.NewSyscallError("accept4", a.errno)}
 			return
@@ -97,11 +97,11 @@ func (a *acceptor) run() {
 	}
 }
 
-// pause waits for acceptPause, whoever knocks meanwhile.
+// pause waits for acceptPause, whoever connects meanwhile.
 func (a *acceptor) pause() {
 	a.l.tick()
 	a.src.SetReadDeadline(a.l.now.Add(acceptPause))
-	a.src.look.set(true) // who has come by then waits all the same
+	a.src.expiry.set(true) // who has come by then waits all the same
 	for a.src.awaitInput() == nil {
 		a.src.input = noInput
 	}
@@ -109,7 +109,7 @@ func (a *acceptor) pause() {
 	a.src.SetReadDeadline(time.Time{})
 }
 
-// place gives a new connection to the loop at work that has the fewest.
+// place gives a new connection to the active loop that has the fewest.
 func (a *acceptor) place(fd int, from netip.AddrPort) {
 	l := a.l.e.leastLoaded(a.l)
 	c := &loopConn{l: l, fd: fd, client: true, peer: from}
@@ -121,7 +121,7 @@ func (a *acceptor) place(fd int, from netip.AddrPort) {
 	l.receive(c, a.handle, nil)
 }
 
-// receive takes over a connection that is on no loop's hands, and has done, which may be nil, called by the
+// receive takes over a connection that no loop has, and has done, which may be nil, called by the
 // loop with how that went. A loop that has ended closes the connection, and it is false. It may be called by
 // any goroutine.
 func (l *loop) receive(c *loopConn, handle func(Executor, Conn), done func(error)) bool {

@@ -60,15 +60,15 @@ func useAndClose(t *testing.T, name string) {
 			if pooled, err := ex.Dial(addrPort(sink), patience, nil); err == nil {
 				c.Guard(pooled)
 			}
-			gate := ex.NewGate()
+			event := ex.NewEvent()
 			ex.Go(func() {
-				defer gate.Open()
+				defer event.Set()
 				c.Write(tooMuch)
 			})
 			idle.Add(1)
 			c.SetReadDeadline(time.Now().Add(time.Hour))
 			c.Await()
-			gate.Wait()
+			event.Wait()
 			c.Close()
 			ended.Add(1)
 		})
@@ -78,7 +78,7 @@ func useAndClose(t *testing.T, name string) {
 		}
 		eventually(t, "all are served", func() bool { return idle.Load() == n })
 		require.NoError(t, e.Close())
-		require.EqualValues(t, n, ended.Load(), "Close waits for every strand")
+		require.EqualValues(t, n, ended.Load(), "Close waits for every coroutine")
 	})
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// driven is a Conn that any goroutine may use: each call becomes a strand of its own. One reads
-// and one writes at a time, as strands must.
+// driven is a Conn that any goroutine may use: each call becomes a coroutine of its own. One reads
+// and one writes at a time, as coroutines must.
 type driven struct {
 	side
 	reading, writing sync.Mutex
@@ -59,7 +59,7 @@ func TestConn_KeepsTheContractOfNetConn(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		accepted := make(chan side)
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
-			ex.Go(func() {}) // strands of its own are no hindrance
+			ex.Go(func() {}) // coroutines of its own are no hindrance
 			go func() { accepted <- side{ex, c} }()
 		})
 		nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
@@ -223,15 +223,15 @@ func TestConn_WriteWaitsForASlowReader(t *testing.T) {
 	})
 }
 
-func TestConn_OneStrandReadsWhileAnotherWrites(t *testing.T) {
+func TestConn_OneCoroutineReadsWhileAnotherWrites(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		served := make(chan struct{})
 		addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 			defer close(served)
 			defer c.Close()
-			done := ex.NewGate()
+			done := ex.NewEvent()
 			ex.Go(func() {
-				defer done.Open()
+				defer done.Set()
 				_, err := c.Write(make([]byte, 4<<20))
 				assert.NoError(t, err)
 				c.CloseWrite()

@@ -54,19 +54,19 @@ func TestCost_NothingIsAllocatedInSteadyState(t *testing.T) {
 	})
 }
 
-func TestCost_AStrandIsUsedAgain(t *testing.T) {
+func TestCost_ACoroutineIsUsedAgain(t *testing.T) {
 	e := engines(t, netloop.Options{Loops: 1})["loops"]
 	if e == nil {
 		return
 	}
 	s, _ := pair(t, e)
 	on(t, s.ex, func() {
-		gate := s.ex.NewGate()
+		event := s.ex.NewEvent()
 		allocs := testing.AllocsPerRun(500, func() {
-			gate = s.ex.NewGate()
-			s.ex.Go(gate.Open)
-			gate.Wait()
+			event = s.ex.NewEvent()
+			s.ex.Go(event.Set)
+			event.Wait()
 		})
-		assert.LessOrEqual(t, allocs, 2.0, "a gate and a method value")
+		assert.LessOrEqual(t, allocs, 2.0, "an event and a method value")
 	})
 }

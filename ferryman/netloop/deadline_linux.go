@@ -14,7 +14,7 @@ const (
 	staleness = 10 * time.Millisecond
 )
 
-// clock is a loop's time. It stands still while a strand runs.
+// clock is a loop's time. It stands still while a coroutine runs.
 type clock struct {
 	base time.Time // at and all deadlines count from here
 	now  time.Time
@@ -79,7 +79,7 @@ func (c *loopConn) SetDeadline(t time.Time) error {
 func (c *loopConn) SetReadDeadline(t time.Time) error {
 	field := &c.l.slots[c.slot].rd
 	err := c.setDeadline(t, field, &c.reader)
-	c.look.set(*field != 0 && *field <= c.l.at)
+	c.expiry.set(*field != 0 && *field <= c.l.at)
 	return err
 }
 
@@ -87,7 +87,7 @@ func (c *loopConn) SetWriteDeadline(t time.Time) error {
 	return c.setDeadline(t, &c.l.slots[c.slot].wd, &c.writer)
 }
 
-func (c *loopConn) setDeadline(t time.Time, field *int64, waiter **strand) error {
+func (c *loopConn) setDeadline(t time.Time, field *int64, waiter **coroutine) error {
 	if c.fd < 0 {
 		return net.ErrClosed
 	}

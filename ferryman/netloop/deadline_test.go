@@ -92,14 +92,14 @@ func TestDeadline_SetWhileBlockedWakes(t *testing.T) {
 	})
 }
 
-// replaced has wait begin under a deadline that is replaced by another before it passes. On a machine that holds the
-// test up meanwhile it does so again.
+// replaced has wait begin under a deadline that is replaced by another before it passes. On a machine that delays the
+// test meanwhile it does so again.
 func replaced(t *testing.T, s side, wait func() error, set func(time.Time) error, by time.Time) (ended <-chan error) {
 	t.Helper()
 	for inTime := false; !inTime; {
 		if ended != nil {
 			on(t, s.ex, func() { set(time.Unix(1, 0)) })
-			receive(t, ended, "what was held up")
+			receive(t, ended, "what was delayed")
 		}
 		first := time.Now().Add(60 * time.Millisecond)
 		on(t, s.ex, func() { set(first) })

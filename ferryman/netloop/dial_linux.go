@@ -48,7 +48,7 @@ func (c *loopConn) connect(timeout time.Duration, stop *Stop) error {
 		return err
 	}
 	if begun == nil {
-		return c.notItself()
+		return c.refuseSelfConnect()
 	}
 	if timeout > 0 {
 		c.SetWriteDeadline(time.Now().Add(timeout))
@@ -60,7 +60,7 @@ func (c *loopConn) connect(timeout time.Duration, stop *Stop) error {
 	if e, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || e != 0 {
 		return os.NewSyscallError("connect", syscall.Errno(e))
 	}
-	return c.notItself()
+	return c.refuseSelfConnect()
 }
 
 func (c *loopConn) awaitConnect(stop *Stop) error {
@@ -74,9 +74,9 @@ func (c *loopConn) awaitConnect(stop *Stop) error {
 	return c.awaitOutput()
 }
 
-// notItself refuses a connection of a socket with itself, which TCP makes if the system happens
+// refuseSelfConnect refuses a connection of a socket with itself, which TCP makes if the system happens
 // to choose the very port that is dialled, and nobody listens there.
-func (c *loopConn) notItself() error {
+func (c *loopConn) refuseSelfConnect() error {
 	var sa unix.RawSockaddrAny
 	if sockName(c.fd, &sa); fromRaw(&sa) == c.peer {
 		return os.NewSyscallError("connect", unix.ECONNREFUSED)

@@ -107,7 +107,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	require.Eventually(t, ok, patience, time.Millisecond, what)
 }
 
-// on runs f as a strand of ex and waits until it has returned.
+// on runs f as a coroutine of ex and waits until it has returned.
 func on(t testing.TB, ex netloop.Executor, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -115,10 +115,10 @@ func on(t testing.TB, ex netloop.Executor, f func()) {
 		defer close(done)
 		f()
 	})
-	receive(t, done, "a strand")
+	receive(t, done, "a coroutine")
 }
 
-// result runs f as a strand of ex. What it returns can be received from the channel.
+// result runs f as a coroutine of ex. What it returns can be received from the channel.
 func result[T any](ex netloop.Executor, f func() T) <-chan T {
 	ch := make(chan T, 1)
 	ex.Post(func() { ch <- f() })

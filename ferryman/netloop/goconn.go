@@ -31,9 +31,9 @@ type goConn struct {
 	ahead    [1]byte // a byte that Await has read because it could not wait for the socket
 	hasAhead bool
 
-	turn       int // bytes read since others got their turn
-	look       lastLook
-	writeWakes atomic.Bool // the write deadline is there to wake
+	sinceYield     int // bytes read since the last yield
+	expiry         expiry
+	writeWakesOnly atomic.Bool // the write deadline lies in the past and only wakes
 
 	guard guard
 }
@@ -65,26 +65,26 @@ func (c *goConn) Read(b []byte) (int, error) {
 		return 1, nil
 	}
 	n, err := c.Conn.Read(b)
-	if c.late(err) {
-		n, err = c.readLate(b, err)
+	if c.expired(err) {
+		n, err = c.readExpired(b, err)
 	}
-	c.breathe(n)
+	c.yieldIfSpent(n)
 	return n, c.cause(err)
 }
 
-// breathe lets others run now and then if there is always something to read: the scheduler's own turns are
-// a hundred times as long.
-func (c *goConn) breathe(n int) {
-	if c.turn += n + callCost; c.turn > turnBudget {
-		c.turn = 0
+// yieldIfSpent lets others run now and then if there is always something to read: the scheduler's own time slices
+// are a hundred times as long.
+func (c *goConn) yieldIfSpent(n int) {
+	if c.sinceYield += n + callCost; c.sinceYield > yieldBudget {
+		c.sinceYield = 0
 		runtime.Gosched()
 	}
 }
 
 func (c *goConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	if c.late(err) && !c.writeWakes.Load() {
-		n, err = c.writeLate(b, n, err)
+	if c.expired(err) && !c.writeWakesOnly.Load() {
+		n, err = c.writeExpired(b, n, err)
 	}
 	return n, c.cause(err)
 }
@@ -92,7 +92,7 @@ func (c *goConn) Write(b []byte) (int, error) {
 func (c *goConn) Await() error {
 	if c.plain {
 		err := c.raw.Read(c.await)
-		if c.late(err) && c.findsLate() {
+		if c.expired(err) && c.readableAfterDeadline() {
 			return nil
 		}
 		return c.cause(err)
@@ -177,7 +177,7 @@ func (c *goConn) Reset() error {
 	return c.Close()
 }
 
-// MoveTo starts another strand: there is no other executor.
+// MoveTo starts another coroutine: there is no other executor.
 func (c *goConn) MoveTo(_ Executor, handle func(Executor, Conn)) {
 	c.g.start(c, func() { handle(c.g, c) })
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// acceptPause is how long accepting rests when descriptors or memory have run out.
+// acceptPause is how long accepting pauses when descriptors or memory have run out.
 const acceptPause = 100 * time.Millisecond
 
-// GoroutineEngine runs every strand as a goroutine and every connection on the runtime's poller.
+// GoroutineEngine runs every coroutine as a goroutine and every connection on the runtime's poller.
 // It is its own and only Executor: all its methods may be called from any goroutine, so code
 // that brings goroutines of its own (HTTP/2) can use it too.
 type GoroutineEngine struct {
@@ -24,11 +24,11 @@ type GoroutineEngine struct {
 	ctx    context.Context // ends with Close, and with it every Dial
 	cancel context.CancelFunc
 
-	mu        sync.Mutex // guards what follows
-	conns     map[*goConn]struct{}
-	listeners map[net.Listener]struct{}
-	strands   int
-	idle      sync.Cond // strands is 0
+	mu         sync.Mutex // guards what follows
+	conns      map[*goConn]struct{}
+	listeners  map[net.Listener]struct{}
+	coroutines int
+	idle       sync.Cond // coroutines is 0
 }
 
 // Goroutines returns an engine that works on all systems.
@@ -80,7 +80,7 @@ func (g *GoroutineEngine) Serve(l net.Listener, handle func(Executor, Conn)) err
 			case <-time.After(acceptPause):
 			case <-g.ctx.Done():
 			}
-		case isPassing(err): // that one connection is lost, the listener is well
+		case isTransient(err): // that one connection is lost, the listener is well
 		default:
 			return err
 		}
@@ -115,23 +115,23 @@ func (g *GoroutineEngine) Go(f func()) { g.start(nil, f) }
 // Defer implements Executor.
 func (g *GoroutineEngine) Defer(f func()) { f() }
 
-// Spend implements Executor: the runtime's scheduler gives turns by itself.
+// Spend implements Executor: the runtime's scheduler preempts goroutines by itself.
 func (g *GoroutineEngine) Spend(int) {}
 
-// Post implements Executor. While there is a strand, somebody may wait for what is posted.
+// Post implements Executor. While there is a coroutine, somebody may wait for what is posted.
 func (g *GoroutineEngine) Post(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.ctx.Err() == nil || g.strands > 0 { // one of them may wait for f
+	if g.ctx.Err() == nil || g.coroutines > 0 { // one of them may wait for f
 		g.startLocked(nil, f)
 	}
 }
 
-// Relief implements Executor: the runtime spreads goroutines by itself.
-func (g *GoroutineEngine) Relief() Executor { return nil }
+// Rebalance implements Executor: the runtime spreads goroutines by itself.
+func (g *GoroutineEngine) Rebalance() Executor { return nil }
 
-// NewGate implements Executor.
-func (g *GoroutineEngine) NewGate() Gate { return &goGate{open: make(chan struct{})} }
+// NewEvent implements Executor.
+func (g *GoroutineEngine) NewEvent() Event { return &goEvent{set: make(chan struct{})} }
 
 // Dial implements Executor.
 func (g *GoroutineEngine) Dial(to netip.AddrPort, timeout time.Duration, stop *Stop) (Conn, error) {
@@ -166,7 +166,7 @@ func (g *GoroutineEngine) Close() error {
 	for c := range g.conns {
 		c.Abort()
 	}
-	for g.strands > 0 {
+	for g.coroutines > 0 {
 		g.idle.Wait()
 	}
 	g.mu.Unlock()
@@ -191,7 +191,7 @@ func (g *GoroutineEngine) forget(c *goConn) {
 	g.mu.Unlock()
 }
 
-// start runs f as a strand. If f does not return normally, c is closed (unless it is nil).
+// start runs f as a coroutine. If f does not return normally, c is closed (unless it is nil).
 func (g *GoroutineEngine) start(c *goConn, f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,11 +199,11 @@ func (g *GoroutineEngine) start(c *goConn, f func()) {
 }
 
 func (g *GoroutineEngine) startLocked(c *goConn, f func()) {
-	g.strands++
-	go g.strand(c, f)
+	g.coroutines++
+	go g.coroutine(c, f)
 }
 
-func (g *GoroutineEngine) strand(c *goConn, f func()) {
+func (g *GoroutineEngine) coroutine(c *goConn, f func()) {
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
@@ -214,7 +214,7 @@ func (g *GoroutineEngine) strand(c *goConn, f func()) {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.strands--; g.strands == 0 {
+		if g.coroutines--; g.coroutines == 0 {
 			g.idle.Broadcast()
 		}
 	}()
@@ -222,13 +222,13 @@ func (g *GoroutineEngine) strand(c *goConn, f func()) {
 	returned = true
 }
 
-type goGate struct {
+type goEvent struct {
 	once sync.Once
-	open chan struct{}
+	set  chan struct{}
 }
 
-func (t *goGate) Open() { t.once.Do(func() { close(t.open) }) }
-func (t *goGate) Wait() { <-t.open }
+func (e *goEvent) Set()  { e.once.Do(func() { close(e.set) }) }
+func (e *goEvent) Wait() { <-e.set }
 
 // panicked reports a panic that the caller has just recovered.
 func (o *Options) panicked(v any) {

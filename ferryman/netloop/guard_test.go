@@ -73,7 +73,7 @@ func guard(t *testing.T, e netloop.Engine) guarded {
 	return guarded{s, client, victim}
 }
 
-// fallen has a strand wait for the victim's end.
+// fallen has a coroutine wait for the victim's end.
 func (g guarded) fallen() <-chan error {
 	return result(g.ex, func() error { _, err := g.victim.Read(make([]byte, 1)); return err })
 }
@@ -177,21 +177,21 @@ func TestGuardReset_FiresWithAResetOnly(t *testing.T) {
 }
 
 // waker is a victim that is no connection.
-type waker struct{ netloop.Gate }
+type waker struct{ netloop.Event }
 
-func (w waker) Abort() { w.Open() }
+func (w waker) Abort() { w.Set() }
 
-func TestGuard_WakesAStrandThatWaitsAtAGate(t *testing.T) {
+func TestGuard_WakesACoroutineThatWaitsForAnEvent(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		woken := result(s.ex, func() bool {
-			w := waker{s.ex.NewGate()}
+			w := waker{s.ex.NewEvent()}
 			s.conn.Guard(w)
 			w.Wait()
 			return true
 		})
 		client.Close()
-		receive(t, woken, "the strand")
+		receive(t, woken, "the coroutine")
 	})
 }
 

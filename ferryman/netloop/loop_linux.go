@@ -12,37 +12,37 @@ import (
 const (
 	// allEvents is what connections are registered for, once.
 	allEvents = unix.EPOLLIN | unix.EPOLLPRI | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
-	// politeness is for how long a loop that never parks keeps its processor before other goroutines
-	// get a chance, where there is no processor without a loop. Elsewhere the runtime's own time
-	// slices do, and a chance would only wake a thread that finds nothing to do.
-	politeness = time.Millisecond
-	// lookAgain is for how long strands that are ready run without a look for new events.
-	lookAgain = 50 * time.Microsecond
+	// yieldInterval is for how long a loop that never parks keeps its processor before it yields to other
+	// goroutines, where there is no processor without a loop. Elsewhere the runtime's own time
+	// slices do, and a yield would only wake a thread that finds nothing to do.
+	yieldInterval = time.Millisecond
+	// pollInterval is for how long coroutines that are ready run before epoll is asked for new events.
+	pollInterval = 50 * time.Microsecond
 )
 
-// loop is an event loop: a goroutine that turns events of an epoll set into ready strands and
-// runs those one after another. What has no comment is touched by that goroutine and its strands
+// loop is an event loop: a goroutine that turns events of an epoll set into ready coroutines and
+// runs those one after another. What has no comment is touched by that goroutine and its coroutines
 // only.
 //
-// A turn has three parts: take events and mark connections (no strand runs meanwhile, so a
+// An iteration has three parts: take events and mark connections (no coroutine runs meanwhile, so a
 // descriptor cannot be closed and used again between an event and its connection), sweep the
-// deadlines if one is due, run the strands that were ready by then.
+// deadlines if one is due, run the coroutines that were ready by then.
 type loop struct {
 	scheduler
 	e *loopEngine
-	mail
+	inbox
 	index int
 
 	poller
-	polite int64 // when the loop last parked, or let other goroutines run
-	looked int64 // when it last took events
+	yielded int64 // when the loop last parked, or let other goroutines run
+	polled  int64 // when it last took events
 
 	slots    []slot
 	vacant   int32 // first of the list of free slots, 0 if there is none
 	sweepAt  int64 // no deadline needs attention earlier; 0: none at all
 	sweptAt  int64 // the last sweep
 	closing  bool
-	rest     rest
+	idle     idleTime
 	accepted atomic.Int32 // accepted connections here or on their way: counted by whoever accepts
 	surplus  atomic.Int32 // how many of them other loops should have
 }
@@ -60,7 +60,7 @@ func newLoop(e *loopEngine, index int) (*loop, error) {
 	l := &loop{e: e, index: index, slots: make([]slot, 1)}
 	l.scheduler.o = &e.o
 	l.base = time.Now()
-	l.rest.base = l.base
+	l.idle.base = l.base
 	l.tick()
 	if err := l.open(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (l *loop) watch(fd int, events uint32, slot int32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev))
 }
 
-// run is the loop's goroutine. A strand that calls runtime.Goexit ends it, whence the defer.
+// run is the loop's goroutine. A coroutine that calls runtime.Goexit ends it, whence the defer.
 func (l *loop) run() {
 	over := false
 	defer func() {
@@ -95,13 +95,13 @@ func (l *loop) run() {
 	}()
 	l.runBatch()
 	for !l.closing || l.live > 0 || !l.end() {
-		l.turn()
+		l.iterate()
 	}
 	l.release()
 	over = true
 }
 
-func (l *loop) turn() {
+func (l *loop) iterate() {
 	l.wait()
 	for i := range l.events[:l.n] {
 		ev := &l.events[i]
@@ -118,30 +118,30 @@ func (l *loop) turn() {
 	l.runBatch()
 }
 
-// wait takes the next events. It waits for the first unless there are strands to run.
+// wait takes the next events. It waits for the first unless there are coroutines to run.
 func (l *loop) wait() {
 	if len(l.ready) > 0 {
 		l.tick()
-		if l.n = 0; l.at-l.looked >= int64(lookAgain) {
+		if l.n = 0; l.at-l.polled >= int64(pollInterval) {
 			l.take(0)
 			l.waited = false
 			l.tick()
-			l.looked = l.at
+			l.polled = l.at
 		}
 	} else {
 		l.tick()
 		begun := l.at
-		l.rest.begin(begun)
+		l.idle.begin(begun)
 		l.await(&l.clock, l.sweepAt)
 		l.tick()
-		l.rest.end(begun, l.at)
-		l.looked = l.at
+		l.idle.end(begun, l.at)
+		l.polled = l.at
 		l.lasted(time.Duration(l.at - begun))
 	}
 	if l.waited {
-		l.waited, l.polite = false, l.at
-	} else if l.at-l.polite > int64(politeness) && l.e.allWork() {
-		l.polite = l.at
+		l.waited, l.yielded = false, l.at
+	} else if l.at-l.yielded > int64(yieldInterval) && l.e.allActive() {
+		l.yielded = l.at
 		runtime.Gosched()
 	}
 }
@@ -176,7 +176,7 @@ func (l *loop) close() {
 	}
 }
 
-// release gives everything back: connections that no strand has closed, strands, descriptors.
+// release gives everything back: connections that no coroutine has closed, coroutines, descriptors.
 func (l *loop) release() {
 	for i := range l.slots {
 		if c := l.slots[i].c; c != nil {
@@ -194,13 +194,13 @@ func (l *loop) Index() int { return l.index }
 // Go implements Executor.
 func (l *loop) Go(f func()) { l.start(nil, f) }
 
-// Defer implements Executor: what is started is run in the next turn.
+// Defer implements Executor: what is started is run in the next iteration.
 func (l *loop) Defer(f func()) { l.start(nil, f) }
 
 // Spend implements Executor.
 func (l *loop) Spend(n int) {
 	l.budget -= n
-	l.breathe()
+	l.yieldIfSpent()
 }
 
 // Post implements Executor.

@@ -31,22 +31,22 @@ type loopConn struct {
 	urgent bool // there was urgent data (RFC 6093), at which reads stop short
 	client bool // accepted, not dialled
 
-	reader, writer *strand // who waits to read or write
-	look           lastLook
+	reader, writer *coroutine // who waits to read or write
+	expiry         expiry
 	victim         Aborter
-	falls          *bool       // gone or broken: when the victim falls
-	aborted        atomic.Bool // set from any goroutine, read by the strands
+	abortOn        *bool       // gone or broken: what aborts the victim
+	aborted        atomic.Bool // set from any goroutine, read by the coroutines
 
 	peer          netip.AddrPort
 	local, remote *net.TCPAddr // made when first asked for
 }
 
-// event takes note of what epoll reports. No strand runs meanwhile.
+// event takes note of what epoll reports. No coroutine runs meanwhile.
 func (c *loopConn) event(is uint32) {
 	if is&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		c.gone, c.broken = true, c.broken || is&unix.EPOLLERR != 0
 		is |= unix.EPOLLIN
-		c.guard(c.victim, c.falls)
+		c.guard(c.victim, c.abortOn)
 	}
 	if is&unix.EPOLLIN != 0 {
 		c.input = someInput
@@ -85,12 +85,12 @@ func (c *loopConn) Read(b []byte) (int, error) {
 
 // receive reads what is there. It never waits: it is errNothing then.
 func (c *loopConn) receive(b []byte) (int, error) {
-	if c.input == noInput || c.late() {
+	if c.input == noInput || c.expired() {
 		return 0, errNothing
 	}
-	b = c.look.bound(b)
+	b = c.expiry.limit(b)
 	n, errno := recv(c.fd, b, 0)
-	c.look.took(n)
+	c.expiry.consumed(n)
 	switch {
 	case errno == unix.EAGAIN:
 		c.input = noInput

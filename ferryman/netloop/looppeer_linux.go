@@ -23,9 +23,9 @@ func (c *loopConn) Gone() bool { return c.gone }
 func (c *loopConn) Guard(victim Aborter)      { c.guard(victim, &c.gone) }
 func (c *loopConn) GuardReset(victim Aborter) { c.guard(victim, &c.broken) }
 
-func (c *loopConn) guard(victim Aborter, falls *bool) {
-	c.victim, c.falls = victim, falls
-	if victim == nil || !*falls {
+func (c *loopConn) guard(victim Aborter, abortOn *bool) {
+	c.victim, c.abortOn = victim, abortOn
+	if victim == nil || !*abortOn {
 		return
 	}
 	c.victim = nil

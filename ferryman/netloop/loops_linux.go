@@ -18,7 +18,7 @@ type loopEngine struct {
 	ctx    context.Context // ends with Close, and with it every Dial by name
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	crew   crew
+	active activeLoops
 
 	mu      sync.Mutex // guards what follows
 	serving map[*acceptor]struct{}
@@ -44,7 +44,7 @@ func Loops(o Options) (Engine, error) {
 		e.ended.Add(1)
 		go l.run()
 	}
-	if e.work(1); n > 1 {
+	if e.setActive(1); n > 1 {
 		e.ended.Add(1)
 		go e.scale()
 	}

@@ -18,22 +18,22 @@ func (c *loopConn) usable(deadline int64) error {
 	return nil
 }
 
-// mayRead tells why one must not even look for input, if so, once others have had their turn.
+// mayRead tells why one must not even look for input, if so, once others have run.
 func (c *loopConn) mayRead() error {
-	c.l.breathe()
-	if c.look.left.Load() != wakes {
+	c.l.yieldIfSpent()
+	if c.expiry.left.Load() != wakeOnly {
 		return c.usable(0)
 	}
 	return c.usable(c.l.slots[c.slot].rd)
 }
 
-// mayWrite tells why one cannot write, if so, and lets others have their turn: after the deadline was looked
+// mayWrite tells why one cannot write, if so, and lets others run: after the deadline was looked
 // at, for what they take of the time is not the peer's.
 func (c *loopConn) mayWrite() error {
 	if err := c.writable(); err != nil {
 		return err
 	}
-	c.l.breathe()
+	c.l.yieldIfSpent()
 	return c.usable(0)
 }
 
@@ -43,12 +43,12 @@ var _ socket = (*loopConn)(nil) // or TLS would go over it as over any net.Conn
 
 // awaitInput waits until there may be something to read.
 func (c *loopConn) awaitInput() error {
-	c.l.breathe()
+	c.l.yieldIfSpent()
 	for {
 		if err := c.usable(0); err != nil {
 			return err
 		}
-		if c.late() {
+		if c.expired() {
 			return os.ErrDeadlineExceeded
 		}
 		if c.input != noInput {
@@ -58,12 +58,12 @@ func (c *loopConn) awaitInput() error {
 	}
 }
 
-// late reports whether the read deadline has passed, and there is nothing that came before.
-func (c *loopConn) late() bool {
+// expired reports whether the read deadline has passed, and there is nothing that came before.
+func (c *loopConn) expired() bool {
 	if c.usable(c.l.slots[c.slot].rd) == nil {
 		return false
 	}
-	if c.look.finds(c.fd) {
+	if c.expiry.readable(c.fd) {
 		c.input = someInput
 		return false
 	}

@@ -38,8 +38,8 @@ func forEachScaled(t *testing.T, loops int, body func(t *testing.T, e netloop.En
 	}
 }
 
-// nomad echoes byte by byte, and goes on where Relief says. It tells where it was for each.
-func nomad(at chan<- int) func(netloop.Executor, netloop.Conn) {
+// movingEcho echoes byte by byte, and goes on where Rebalance says. It tells where it was for each.
+func movingEcho(at chan<- int) func(netloop.Executor, netloop.Conn) {
 	var serve func(ex netloop.Executor, c netloop.Conn)
 	serve = func(ex netloop.Executor, c netloop.Conn) {
 		b := make([]byte, 1)
@@ -55,7 +55,7 @@ func nomad(at chan<- int) func(netloop.Executor, netloop.Conn) {
 				c.Close()
 				return
 			}
-			if to := ex.Relief(); to != nil {
+			if to := ex.Rebalance(); to != nil {
 				c.MoveTo(to, serve)
 				return
 			}
@@ -64,8 +64,8 @@ func nomad(at chan<- int) func(netloop.Executor, netloop.Conn) {
 	return serve
 }
 
-// census has every connection answer and counts them by loop.
-func census(t *testing.T, conns []*peer, at <-chan int) map[int]int {
+// answersByLoop has every connection answer and counts them by loop.
+func answersByLoop(t *testing.T, conns []*peer, at <-chan int) map[int]int {
 	t.Helper()
 	n := make(map[int]int)
 	for _, c := range conns {
@@ -75,43 +75,43 @@ func census(t *testing.T, conns []*peer, at <-chan int) map[int]int {
 	return n
 }
 
-func TestRelief_SpreadsConnectionsOverTheLoopsAtWork(t *testing.T) {
+func TestRebalance_SpreadsConnectionsOverTheActiveLoops(t *testing.T) {
 	forEachScaled(t, 3, func(t *testing.T, e netloop.Engine, work func(int)) {
 		work(1)
 		at := make(chan int, 1)
-		addr := serve(t, e, nomad(at))
+		addr := serve(t, e, movingEcho(at))
 		var conns []*peer
 		for range 12 {
 			conns = append(conns, dial(t, addr))
 		}
-		require.Equal(t, map[int]int{1: 12}, census(t, conns, at))
+		require.Equal(t, map[int]int{1: 12}, answersByLoop(t, conns, at))
 		work(3)
-		census(t, conns, at) // each moves after its answer
-		require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, census(t, conns, at))
-		require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, census(t, conns, at), "and stays")
+		answersByLoop(t, conns, at) // each moves after its answer
+		require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, answersByLoop(t, conns, at))
+		require.Equal(t, map[int]int{1: 4, 2: 4, 3: 4}, answersByLoop(t, conns, at), "and stays")
 		work(2)
 		for range 3 {
 			conns = append(conns, dial(t, addr))
 		}
-		census(t, conns, at)
-		n := census(t, conns, at)
+		answersByLoop(t, conns, at)
+		n := answersByLoop(t, conns, at)
 		require.Empty(t, n[3])
 		require.InDelta(t, n[1], n[2], 1)
 		work(1)
-		census(t, conns, at)
-		require.Equal(t, map[int]int{1: 15}, census(t, conns, at))
+		answersByLoop(t, conns, at)
+		require.Equal(t, map[int]int{1: 15}, answersByLoop(t, conns, at))
 	})
 }
 
-func TestRelief_FollowsTheLoad(t *testing.T) {
+func TestRebalance_FollowsTheLoad(t *testing.T) {
 	e, _ := scaled(t, 2)
 	if e == nil {
 		return
 	}
 	at := make(chan int, 1)
-	addr := serve(t, e, nomad(at))
+	addr := serve(t, e, movingEcho(at))
 	conns := []*peer{dial(t, addr), dial(t, addr)}
-	require.Equal(t, map[int]int{1: 2}, census(t, conns, at))
+	require.Equal(t, map[int]int{1: 2}, answersByLoop(t, conns, at))
 
 	busy, stop := make(chan side, 1), atomic.Bool{}
 	addr2 := serve(t, e, func(ex netloop.Executor, c netloop.Conn) { busy <- side{ex, c} })
@@ -122,21 +122,21 @@ func TestRelief_FollowsTheLoad(t *testing.T) {
 			end := time.Now().Add(100 * time.Microsecond)
 			for time.Now().Before(end) {
 			}
-			gate := s.ex.NewGate()
-			s.ex.Go(gate.Open)
-			gate.Wait()
+			event := s.ex.NewEvent()
+			s.ex.Go(event.Set)
+			event.Wait()
 		}
 	})
-	eventually(t, "one goes to the other loop", func() bool { return census(t, conns, at)[2] > 0 })
+	eventually(t, "one goes to the other loop", func() bool { return answersByLoop(t, conns, at)[2] > 0 })
 	stop.Store(true)
-	eventually(t, "both come back", func() bool { return census(t, conns, at)[1] == 2 })
+	eventually(t, "both come back", func() bool { return answersByLoop(t, conns, at)[1] == 2 })
 }
 
 func TestMoveTo_TakesAlongWhatWasNotRead(t *testing.T) {
 	forEachScaled(t, 2, func(t *testing.T, e netloop.Engine, work func(int)) {
 		work(1)
 		at := make(chan int, 8)
-		addr := serve(t, e, nomad(at))
+		addr := serve(t, e, movingEcho(at))
 		c := dial(t, addr)
 		_, err := io.WriteString(c, "abc")
 		require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestMoveTo_LosesNothingHoweverOftenTheLoadChanges(t *testing.T) {
 	}
 	l := listen(t)
 	served := make(chan error, 1)
-	go func() { served <- e.Serve(l, nomad(nil)) }()
+	go func() { served <- e.Serve(l, movingEcho(nil)) }()
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -209,7 +209,7 @@ func TestMoveTo_AnEngineThatClosesEndsWhatIsOnItsWay(t *testing.T) {
 	for range 20 {
 		fds := descriptors()
 		e, work := scaled(t, 2)
-		addr := serve(t, e, nomad(nil))
+		addr := serve(t, e, movingEcho(nil))
 		var clients sync.WaitGroup
 		for range 8 {
 			c := dial(t, addr)

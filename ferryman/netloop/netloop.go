@@ -1,18 +1,3 @@
-// Package netloop runs connections: it accepts and dials them, and carries the straight-line
-// functions ("strands") that serve them.
-//
-// Two engines implement it. Goroutines uses the runtime's own poller and works everywhere.
-// Loops (Linux) runs one epoll loop per processor and every strand as a coroutine of its loop,
-// so that both sides of a proxied request live on one thread. Code written against Conn and
-// Executor runs on either without knowing which.
-//
-// It knows nothing of HTTP, of routes or of metrics.
-//
-//	engine := netloop.Goroutines(netloop.Options{})
-//	go engine.Serve(listener, func(ex netloop.Executor, c netloop.Conn) {
-//		defer c.Close()
-//		io.Copy(c, c)
-//	})
 package netloop
 
 import (
@@ -22,16 +7,16 @@ import (
 )
 
 const (
-	// turnBudget is how much a strand may do, in bytes moved, before others get their turn, and
+	// yieldBudget is how much a coroutine may do, in bytes moved, before it yields to others, and
 	// callCost what a system call counts at least.
-	turnBudget = 128 << 10
-	callCost   = 2 << 10
+	yieldBudget = 128 << 10
+	callCost    = 2 << 10
 )
 
 // Conn is a stream connection that belongs to one executor. Except for Abort, its methods are
-// called by strands of that executor only. Deadlines follow net.Conn, but for what a read finds in the socket
+// called by coroutines of that executor only. Deadlines follow net.Conn, but for what a read finds in the socket
 // when its deadline has passed: that came in time, however late it is noticed, and is read. A deadline that lies in the
-// past when it is set wakes a strand that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded. One strand
+// past when it is set wakes a coroutine that is blocked in Await, Read or Write, with os.ErrDeadlineExceeded. One coroutine
 // at a time may be in Await or Read, and one in Write. What a Write that was too late has left over is
 // sent by another that goes on with the rest.
 type Conn interface {
@@ -72,9 +57,9 @@ type Conn interface {
 	// CloseWrite ends the sending side (FIN) and leaves the other open.
 	CloseWrite() error
 
-	// MoveTo has handle go on with the connection, as a strand of an executor that Relief has
+	// MoveTo has handle go on with the connection, as a coroutine of an executor that Rebalance has
 	// returned. Bytes that were not read are read there. Where that one cannot have it, what handle gets
-	// is closed, and the executor may be the old one. No strand may be waiting for it, and the Conn itself
+	// is closed, and the executor may be the old one. No coroutine may be waiting for it, and the Conn itself
 	// must not be used afterwards, Close included.
 	MoveTo(to Executor, handle func(Executor, Conn))
 
@@ -87,35 +72,35 @@ type Conn interface {
 // that is guarded or, with the Goroutines engine, on any goroutine.
 type Aborter interface{ Abort() }
 
-// Executor is where strands run. A strand waits for nothing but connections, dials and gates: on
+// Executor is where coroutines run. A coroutine waits for nothing but connections, dials and events: on
 // an event loop a lock, a channel or a sleep would stop all others too. Except for Post, its
-// methods are called by its own strands only.
+// methods are called by its own coroutines only.
 type Executor interface {
-	// Go starts another strand on the same executor. It does not wait for it.
+	// Go starts another coroutine on the same executor. It does not wait for it.
 	Go(f func())
 
-	// Post is Go for any goroutine: f starts on the executor at its next turn. Once the engine's Close
-	// has no strand left to wait for, it is dropped.
+	// Post is Go for any goroutine: f starts on the executor in its next iteration. Once the engine's Close
+	// has no coroutine left to wait for, it is dropped.
 	Post(f func())
 
-	// Defer is Go for what is better done once for many: on an event loop f starts when the strands
-	// that are ready by now have had their turn. Where strands run side by side it is called at once.
+	// Defer is Go for what is better done once for many: on an event loop f starts when the coroutines
+	// that are ready by now have run. Where coroutines run side by side it is called at once.
 	Defer(f func())
 
 	// Spend tells of work that moved no bytes of a Conn, in the bytes that it is worth: on an event loop
-	// others get their turn once the strand has used up its own. The caller holds no lock.
+	// the coroutine yields to others once it has used up its budget. The caller holds no lock.
 	Spend(n int)
 
-	// NewGate returns a closed one-shot gate, for one strand to wait for another.
-	NewGate() Gate
+	// NewEvent returns a one-shot event that is not set, for one coroutine to wait for another.
+	NewEvent() Event
 
 	// Dial connects to a TCP address within timeout; 0 or less is no limit but the system's. stop ends
 	// it early; nil: nobody does. Errors are those of net.Dialer.
 	Dial(to netip.AddrPort, timeout time.Duration, stop *Stop) (Conn, error)
 
-	// Relief returns another executor of the engine, one that should take over an accepted
-	// connection of this one, or nil. It costs next to nothing.
-	Relief() Executor
+	// Rebalance returns the executor of the engine that an accepted connection of this one should
+	// move to, or nil. It costs next to nothing.
+	Rebalance() Executor
 
 	// Now is the time (with its monotonic reading), at most a few milliseconds old.
 	Now() time.Time
@@ -125,34 +110,34 @@ type Executor interface {
 	Index() int
 }
 
-// Gate lets one strand wait for another of the same executor.
-type Gate interface {
-	// Open lets the waiting strand, present or future, go on. Opening twice is a no-op.
-	Open()
-	// Wait blocks the strand until the gate is open.
+// Event is a one-shot event: it lets one coroutine wait for another of the same executor.
+type Event interface {
+	// Set lets the waiting coroutine, present or future, go on. Setting it twice is a no-op.
+	Set()
+	// Wait blocks the coroutine until the event is set.
 	Wait()
 }
 
 // Engine owns executors and accepts connections for them.
 type Engine interface {
-	// Serve accepts from l until l is closed or Close is called, and starts handle as a strand
+	// Serve accepts from l until l is closed or Close is called, and starts handle as a coroutine
 	// for each connection. It returns nil after a close and otherwise the error that ended it.
 	// A shortage of descriptors or memory does not end it: accepting pauses and goes on.
 	// handle owns the connection. A panic in handle closes the connection and is reported;
 	// connections that it dialled are its own to close (defer).
 	Serve(l net.Listener, handle func(Executor, Conn)) error
 
-	// Take starts handle as a strand for a connection that exists already. If it returns nil, nc is
-	// used up; otherwise nc is still the caller's, and usable. A strand of an event loop must not
+	// Take starts handle as a coroutine for a connection that exists already. If it returns nil, nc is
+	// used up; otherwise nc is still the caller's, and usable. A coroutine of an event loop must not
 	// call it.
 	Take(nc net.Conn, handle func(Executor, Conn)) error
 
-	// Executors is the highest Index that a strand of this engine can see, plus one.
+	// Executors is the highest Index that a coroutine of this engine can see, plus one.
 	Executors() int
 
 	// Close closes the listeners that are served, aborts all connections that still exist and
-	// waits for every strand to end. Strands must end soon after their connections fail. What
-	// is dialled, adopted or served afterwards fails at once. A strand must not call it.
+	// waits for every coroutine to end. Coroutines must end soon after their connections fail. What
+	// is dialled, adopted or served afterwards fails at once. A coroutine must not call it.
 	Close() error
 }
 
@@ -168,6 +153,6 @@ type Options struct {
 	AcceptPaused  func(error)
 	AcceptResumed func()
 
-	// Panicked is called with the value and the stack of a panic that ended a strand.
+	// Panicked is called with the value and the stack of a panic that ended a coroutine.
 	Panicked func(value any, stack []byte)
 }

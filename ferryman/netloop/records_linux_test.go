@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scribe is a TLS 1.3 client that writes its records itself, which crypto/tls does not let one do, and
+// recordClient is a TLS 1.3 client that writes its records itself, which crypto/tls does not let one do, and
 // reads by crypto/tls.
-type scribe struct {
+type recordClient struct {
 	*net.TCPConn
 	tls    *tls.Conn
 	secret []byte
@@ -33,17 +33,17 @@ const (
 	keyUpdateRequested      = "\x18\x00\x00\x01\x01"
 )
 
-func newScribe(t testing.TB, addr string) *scribe {
+func newRecordClient(t testing.TB, addr string) *recordClient {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
 	var keys bytes.Buffer
-	s := &scribe{TCPConn: c.(*net.TCPConn)}
+	s := &recordClient{TCPConn: c.(*net.TCPConn)}
 	s.tls = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, KeyLogWriter: &keys})
 	require.NoError(t, s.tls.Handshake())
-	require.EqualValues(t, tls.TLS_AES_128_GCM_SHA256, s.tls.ConnectionState().CipherSuite, "the suite that a scribe knows")
+	require.EqualValues(t, tls.TLS_AES_128_GCM_SHA256, s.tls.ConnectionState().CipherSuite, "the suite that a recordClient knows")
 	for line := range strings.Lines(keys.String()) {
 		if f := strings.Fields(line); f[0] == "CLIENT_TRAFFIC_SECRET_0" {
 			secret, err := hex.DecodeString(f[2])
@@ -56,7 +56,7 @@ func newScribe(t testing.TB, addr string) *scribe {
 }
 
 // use begins with a new secret (RFC 8446 section 7.3).
-func (s *scribe) use(secret []byte) {
+func (s *recordClient) use(secret []byte) {
 	s.secret, s.seq, s.iv = secret, 0, expand(secret, "iv", 12)
 	block, err := aes.NewCipher(expand(secret, "key", 16))
 	if err == nil {
@@ -80,7 +80,7 @@ func expand(secret []byte, label string, n int) []byte {
 }
 
 // record seals one record (RFC 8446 section 5.2).
-func (s *scribe) record(kind byte, payload string) []byte {
+func (s *recordClient) record(kind byte, payload string) []byte {
 	nonce := bytes.Clone(s.iv)
 	for i := range 8 {
 		nonce[4+i] ^= byte(s.seq >> (56 - 8*i))
@@ -92,13 +92,13 @@ func (s *scribe) record(kind byte, payload string) []byte {
 }
 
 // keyUpdate asks the server for new keys and goes on with new ones.
-func (s *scribe) keyUpdate() []byte {
+func (s *recordClient) keyUpdate() []byte {
 	b := s.record(typeHandshake, keyUpdateRequested)
 	s.use(expand(s.secret, "traffic upd", sha256.Size))
 	return b
 }
 
-func (s *scribe) send(t testing.TB, records ...[]byte) {
+func (s *recordClient) send(t testing.TB, records ...[]byte) {
 	t.Helper()
 	_, err := s.TCPConn.Write(bytes.Join(records, nil))
 	require.NoError(t, err)

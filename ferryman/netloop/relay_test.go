@@ -22,7 +22,7 @@ const messageSize = 32
 // drops the upstream's connection when the client leaves: a proxy in miniature.
 type relay struct {
 	upstream string
-	mu       sync.Mutex // held for moments only: strands must not wait
+	mu       sync.Mutex // held for moments only: coroutines must not wait
 	idle     map[int][]netloop.Conn
 	reused   atomic.Int64
 	cut      atomic.Int64
@@ -86,8 +86,8 @@ func (r *relay) pass(ex netloop.Executor, c netloop.Conn) bool {
 	return err == nil
 }
 
-// dawdle echoes messages, some of them late.
-func dawdle(_ netloop.Executor, c netloop.Conn) {
+// slowEcho echoes messages, some of them late.
+func slowEcho(_ netloop.Executor, c netloop.Conn) {
 	defer c.Close()
 	b := make([]byte, messageSize)
 	for {
@@ -106,7 +106,7 @@ func dawdle(_ netloop.Executor, c netloop.Conn) {
 func TestRelay_NobodyGetsAnothersAnswerWhoeverLeavesEarly(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		r := &relay{idle: make(map[int][]netloop.Conn)}
-		r.upstream = serve(t, netloop.Goroutines(netloop.Options{}), dawdle)
+		r.upstream = serve(t, netloop.Goroutines(netloop.Options{}), slowEcho)
 		addr := serve(t, e, r.serve)
 		var wg sync.WaitGroup
 		for i := range 60 {

@@ -34,9 +34,9 @@ func isShortage(err error) bool {
 	return Shortage(err) == "descriptors" || Shortage(err) == "memory"
 }
 
-// isPassing reports whether accept failed because of the connection, not of the listener. Linux
+// isTransient reports whether accept failed because of the connection, not of the listener. Linux
 // passes errors of the new connection on (accept(2)).
-func isPassing(err error) bool {
+func isTransient(err error) bool {
 	for _, e := range []error{
 		syscall.ECONNABORTED, syscall.EINTR, syscall.EPROTO, syscall.ENETDOWN, syscall.EHOSTDOWN,
 		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EPERM, syscall.ETIMEDOUT,

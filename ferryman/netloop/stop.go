@@ -33,12 +33,12 @@ func (s *Stop) Aim(abort func()) bool {
 	return !s.aborted
 }
 
-// lastMoment is enough for an executor to take note of what its sockets have, on a machine that is busy, too.
-const lastMoment = 50 * time.Millisecond
+// graceTime is enough for an executor to take note of what its sockets have, on a machine that is busy, too.
+const graceTime = 50 * time.Millisecond
 
-// After is time.AfterFunc for a limit on what a peer does. The process may have been held up, and what the peer
+// After is time.AfterFunc for a limit on what a peer does. The process may have been paused, and what the peer
 // did meanwhile is seen first: f is called a moment after it was noticed that d is over. It may still be called
 // for as long after a Stop of the timer.
 func After(d time.Duration, f func()) *time.Timer {
-	return time.AfterFunc(d, func() { time.AfterFunc(lastMoment, f) })
+	return time.AfterFunc(d, func() { time.AfterFunc(graceTime, f) })
 }

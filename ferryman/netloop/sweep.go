@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// sweepTick is the time between two looks at the guards: one that is older than a tick
+	// sweepTick is the time between two checks of the guards: one that is older than a tick
 	// fires at most two ticks after the peer has gone.
 	sweepTick = 25 * time.Millisecond
-	// sweepPatience is for how many ticks an unused guard stays listed: a busy connection sets
+	// maxUnusedTicks is for how many ticks an unused guard stays listed: a busy connection sets
 	// and clears its guard all the time and should not pay for the list each time.
-	sweepPatience = 40
+	maxUnusedTicks = 40
 )
 
 // sweeper watches the guards of the Goroutines engine. A goroutine exists only while there are
@@ -58,13 +58,13 @@ func (t *guard) end() {
 	t.mu.Unlock()
 }
 
-// look is the sweeper's visit. It returns false if c needs no more of them.
-func (t *guard) look(c *goConn, tick uint32) bool {
+// check is the sweeper's visit. It returns false if c needs no more of them.
+func (t *guard) check(c *goConn, tick uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.victim == nil {
 		t.unused++
-		t.listed = !t.ended && t.unused < sweepPatience
+		t.listed = !t.ended && t.unused < maxUnusedTicks
 		return t.listed
 	}
 	t.unused = 0
@@ -116,7 +116,7 @@ func (s *sweeper) sweep() bool {
 
 	kept := visit[:0]
 	for _, c := range visit {
-		if c.guard.look(c, tick) {
+		if c.guard.check(c, tick) {
 			kept = append(kept, c)
 		}
 	}

@@ -78,7 +78,7 @@ func TestTake_SpreadsConnectionsOverTheLoopsAtWork(t *testing.T) {
 		nc, err := l.Accept()
 		require.NoError(t, err)
 		require.NoError(t, e.Take(nc, func(ex netloop.Executor, _ netloop.Conn) { on <- ex.Index() }))
-		per[receive(t, on, "a strand")]++
+		per[receive(t, on, "a coroutine")]++
 	}
 	require.Equal(t, map[int]int{1: 10, 2: 10}, per)
 }

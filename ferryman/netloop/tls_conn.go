@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// tlsConn is TLS on an event loop. crypto/tls holds locks while it reads and writes, so no strand may
+// tlsConn is TLS on an event loop. crypto/tls holds locks while it reads and writes, so no coroutine may
 // park in it: the next one to want the lock would stop the loop. Therefore tls.Conn reads what has
 // arrived and writes into a buffer, and only its caller here, when it is out of there, waits.
 type tlsConn struct {
 	socket
 	tls     *tls.Conn
 	unsent  unsent
-	writing bool  // a strand is sending unsent
+	writing bool  // a coroutine is sending unsent
 	flooded bool  // crypto/tls had more to say than the peer took in
 	ended   error // why there is nothing more to read
 
@@ -82,7 +82,7 @@ func (c *tlsConn) pull(b []byte) (int, error) {
 	return 0, err
 }
 
-// push sends what waits without waiting, unless a strand is at it.
+// push sends what waits without waiting, unless a coroutine is at it.
 func (c *tlsConn) push() {
 	if b := c.unsent.bytes(); len(b) > 0 && !c.writing {
 		c.unsent.took(c.offer(b))
@@ -183,7 +183,7 @@ func (c *tlsConn) Reset() error {
 	return c.socket.Reset()
 }
 
-// forget gives the buffer back, unless a strand that waits has it in its hands.
+// forget gives the buffer back, unless a coroutine that waits has it in its hands.
 func (c *tlsConn) forget() {
 	if !c.writing {
 		c.unsent.drop()

@@ -15,9 +15,9 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// scribed returns a connection on the only loop of an engine, its client, and a bystander: the client
+// withRecordClient returns a connection on the only loop of an engine, its client, and a bystander: the client
 // of an echo on the same loop.
-func scribed(t *testing.T) (side, *scribe, *peer) {
+func withRecordClient(t *testing.T) (side, *recordClient, *peer) {
 	t.Helper()
 	e := transports(t, netloop.Options{Loops: 1})["TLS on loops"]
 	ch := make(chan side, 1)
@@ -29,7 +29,7 @@ func scribed(t *testing.T) (side, *scribe, *peer) {
 		}
 		ch <- side{ex, c}
 	})
-	client := newScribe(t, addr)
+	client := newRecordClient(t, addr)
 	s := receive(t, ch, "a connection")
 	echoes.Store(true)
 	bystander := dial(t, addr)
@@ -37,7 +37,7 @@ func scribed(t *testing.T) (side, *scribe, *peer) {
 	return s, client, bystander
 }
 
-// readBytes has a strand read until there is an error.
+// readBytes has a coroutine read until there is an error.
 func readBytes(s side) (got <-chan string, end <-chan error) {
 	bytes, ended := make(chan string, 1<<20), make(chan error, 1)
 	s.ex.Post(func() {
@@ -57,7 +57,7 @@ func readBytes(s side) (got <-chan string, end <-chan error) {
 }
 
 func TestTLS_ARecordMayComeByteByByte(t *testing.T) {
-	s, client, bystander := scribed(t)
+	s, client, bystander := withRecordClient(t)
 	got, ended := readBytes(s)
 	record := client.record(typeData, "drip")
 	for i := range record {
@@ -79,7 +79,7 @@ func TestTLS_ARecordMayComeByteByByte(t *testing.T) {
 }
 
 func TestTLS_AwaitTakesAPartOfARecordForNothing(t *testing.T) {
-	s, client, _ := scribed(t)
+	s, client, _ := withRecordClient(t)
 	record := client.record(typeData, "x")
 	client.send(t, record[:len(record)-1])
 	on(t, s.ex, func() {
@@ -101,7 +101,7 @@ func TestTLS_AwaitTakesAPartOfARecordForNothing(t *testing.T) {
 
 // What has come in one segment is read to its end before anybody waits for the socket.
 func TestTLS_ManyRecordsInOneSegment(t *testing.T) {
-	s, client, _ := scribed(t)
+	s, client, _ := withRecordClient(t)
 	client.send(t, client.record(typeData, "a"), client.record(typeData, "bc"), client.keyUpdate(),
 		client.record(typeData, "d"), client.record(typeData, ""), client.record(typeData, "e"))
 	on(t, s.ex, func() {
@@ -121,7 +121,7 @@ func TestTLS_ManyRecordsInOneSegment(t *testing.T) {
 	})
 }
 
-// stuck has a strand write tooMuch to a client that reads nothing. It waits for room in the socket from
+// stuck has a coroutine write tooMuch to a client that reads nothing. It waits for room in the socket from
 // the first moment on: that there is none was found out before. For how long there is none is the kernel's
 // affair: where its memory for sockets was short, room comes back although nobody reads.
 // What is received at the end tells how much of tooMuch was taken in all.
@@ -140,20 +140,20 @@ func stuck(t *testing.T, s side) <-chan outcome {
 		n, err := s.conn.Write(rest)
 		return outcome{len(tooMuch) - len(rest) + n, err}
 	})
-	on(t, s.ex, func() {}) // it has had its turn
+	on(t, s.ex, func() {}) // it has run
 	require.Empty(t, wrote)
 	return wrote
 }
 
 // crypto/tls answers an update of keys under the lock that a writer needs.
 func TestTLS_KeysAreUpdatedWhileAWriterWaits(t *testing.T) {
-	s, client, bystander := scribed(t)
+	s, client, bystander := withRecordClient(t)
 	wrote := stuck(t, s)
 	got, _ := readBytes(s)
 	for range 5 {
 		client.send(t, client.keyUpdate(), client.record(typeData, "x"))
 		require.Equal(t, "x", receive(t, got, "what came behind a key update"))
-		roundTrip(t, bystander, "nobody else is held up")
+		roundTrip(t, bystander, "nobody else is delayed")
 	}
 	n, err := io.CopyN(io.Discard, client.tls, int64(len(tooMuch))) // the answers are in between
 	require.NoError(t, err, n)
@@ -169,7 +169,7 @@ func TestTLS_KeysAreUpdatedWhileAWriterWaits(t *testing.T) {
 
 // The answer to a key update goes out even if nobody writes.
 func TestTLS_AKeyUpdateIsAnsweredAtOnce(t *testing.T) {
-	s, client, _ := scribed(t)
+	s, client, _ := withRecordClient(t)
 	got, _ := readBytes(s)
 	raw, err := client.SyscallConn()
 	require.NoError(t, err)
@@ -186,18 +186,18 @@ func TestTLS_AKeyUpdateIsAnsweredAtOnce(t *testing.T) {
 
 // What waits to be sent goes out all the same, then the alert, and whoever writes is told only then.
 func TestTLS_GarbageEndsReadingWhileAWriterWaits(t *testing.T) {
-	for name, garbage := range map[string]func(*scribe) []byte{
-		"no record":     func(*scribe) []byte { return []byte("GET / HTTP/1.1\r\n\r\n") },
-		"forged":        func(c *scribe) []byte { b := c.record(typeData, "x"); b[len(b)-1] ^= 1; return b },
-		"bad handshake": func(c *scribe) []byte { return c.record(typeHandshake, "\xff\x00\x00\x00") },
+	for name, garbage := range map[string]func(*recordClient) []byte{
+		"no record":     func(*recordClient) []byte { return []byte("GET / HTTP/1.1\r\n\r\n") },
+		"forged":        func(c *recordClient) []byte { b := c.record(typeData, "x"); b[len(b)-1] ^= 1; return b },
+		"bad handshake": func(c *recordClient) []byte { return c.record(typeHandshake, "\xff\x00\x00\x00") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, client, bystander := scribed(t)
+			s, client, bystander := withRecordClient(t)
 			wrote := stuck(t, s)
 			_, ended := readBytes(s)
 			client.send(t, garbage(client))
 			require.Error(t, receive(t, ended, "the end of reading"))
-			roundTrip(t, bystander, "nobody else is held up")
+			roundTrip(t, bystander, "nobody else is delayed")
 			on(t, s.ex, func() {
 				_, err := s.conn.Read(make([]byte, 1))
 				assert.Error(t, err, "it stays")
@@ -209,7 +209,7 @@ func TestTLS_GarbageEndsReadingWhileAWriterWaits(t *testing.T) {
 			require.ErrorContains(t, o.err, "local error", "the same")
 			require.EqualValues(t, o.n, got, "nothing that was taken is lost")
 			on(t, s.ex, func() { assert.NoError(t, s.conn.Close()) })
-			roundTrip(t, bystander, "nobody else is held up")
+			roundTrip(t, bystander, "nobody else is delayed")
 		})
 	}
 }
@@ -217,7 +217,7 @@ func TestTLS_GarbageEndsReadingWhileAWriterWaits(t *testing.T) {
 func TestTLS_AFloodOfKeyUpdatesIsBounded(t *testing.T) {
 	for _, name := range []string{"while a writer waits", "while nobody writes"} {
 		t.Run(name, func(t *testing.T) {
-			s, client, bystander := scribed(t)
+			s, client, bystander := withRecordClient(t)
 			if name == "while a writer waits" {
 				wrote := stuck(t, s)
 				defer func() { require.ErrorIs(t, receive(t, wrote, "the writer").err, net.ErrClosed) }()
@@ -237,7 +237,7 @@ func TestTLS_AFloodOfKeyUpdatesIsBounded(t *testing.T) {
 			}
 			require.ErrorContains(t, receive(t, ended, "the end of the flood"), "answers")
 			t.Logf("%d key updates were answered", len(got))
-			roundTrip(t, bystander, "nobody else is held up")
+			roundTrip(t, bystander, "nobody else is delayed")
 			on(t, s.ex, func() { assert.NoError(t, s.conn.Close()) })
 		})
 	}
@@ -253,7 +253,7 @@ func taken(t *testing.T, err error) bool {
 // Each byte that the peer takes counts as progress, also where it is one of a piece that was encrypted
 // before; and nothing that it does not take.
 func TestTLS_ALateWriteTellsWhetherThePeerTakesAnything(t *testing.T) {
-	s, client, _ := scribed(t)
+	s, client, _ := withRecordClient(t)
 	var progress, stalls atomic.Int32
 	wrote := result(s.ex, func() error {
 		for b := tooMuch; ; {
@@ -278,7 +278,7 @@ func TestTLS_ALateWriteTellsWhetherThePeerTakesAnything(t *testing.T) {
 }
 
 func TestTLS_WhatWasOnlyEncryptedIsNoProgress(t *testing.T) {
-	s, client, _ := scribed(t)
+	s, client, _ := withRecordClient(t)
 	on(t, s.ex, func() {
 		write := func(b []byte) error {
 			s.conn.SetWriteDeadline(time.Now().Add(60 * time.Millisecond))
@@ -315,7 +315,7 @@ func TestTLS_CloseSaysSoUnlessItWasAborted(t *testing.T) {
 		{"abort", func(c netloop.Conn) { c.Abort(); c.Close() }, record + len("end")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s, client, _ := scribed(t)
+			s, client, _ := withRecordClient(t)
 			on(t, s.ex, func() {
 				s.conn.Write([]byte("end"))
 				row.end(s.conn)
@@ -328,7 +328,7 @@ func TestTLS_CloseSaysSoUnlessItWasAborted(t *testing.T) {
 }
 
 func TestTLS_AHalfCloseLeavesTheSocketOpen(t *testing.T) {
-	s, client, _ := scribed(t)
+	s, client, _ := withRecordClient(t)
 	got, _ := readBytes(s)
 	on(t, s.ex, func() {
 		assert.NoError(t, s.conn.CloseWrite())
@@ -342,13 +342,13 @@ func TestTLS_AHalfCloseLeavesTheSocketOpen(t *testing.T) {
 }
 
 func TestTLS_CloseNeverWaits(t *testing.T) {
-	s, _, bystander := scribed(t)
+	s, _, bystander := withRecordClient(t)
 	wrote := stuck(t, s)
 	on(t, s.ex, func() {
 		others := false
 		s.ex.Go(func() { others = true })
 		assert.NoError(t, s.conn.Close())
-		assert.False(t, others, "it let others have their turn")
+		assert.False(t, others, "it let others run")
 	})
 	require.ErrorIs(t, receive(t, wrote, "the writer").err, net.ErrClosed)
 	roundTrip(t, bystander, "hello")

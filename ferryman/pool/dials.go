@@ -14,16 +14,16 @@ import (
 const MaxDials, leastDials = 64, 2
 
 // enter puts w in the queue. dials: w is to begin another dial.
-func (s *stack[C]) enter(w *Waiter[C]) (gate netloop.Gate, dials bool, err error) {
+func (s *stack[C]) enter(w *Waiter[C]) (event netloop.Event, dials bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.aborted {
 		return nil, false, ErrAborted
 	}
 	s.ex = w.ex
-	w.gate = w.ex.NewGate()
+	w.event = w.ex.NewEvent()
 	s.waiting.add(w)
-	return w.gate, s.needsDial(), nil
+	return w.event, s.needsDial(), nil
 }
 
 // needsDial reports whether there are fewer dials than waiters, and may be more. If so, another one counts from now on.
@@ -70,16 +70,16 @@ func (s *stack[C]) dialled(c C, err error) (taken, another bool) {
 func (s *stack[C]) wake(w *Waiter[C], c C, err error) {
 	s.waiting.remove(w)
 	w.conn, w.err = c, err
-	w.gate.Open()
-	w.gate = nil
+	w.event.Set()
+	w.event = nil
 }
 
-// late ends the wait of w at a gate, if it lasts. If not, w may have become somebody else's, and is not touched.
-func (s *stack[C]) late(w *Waiter[C], gate netloop.Gate) {
+// late ends the wait of w for an event, if it lasts. If not, w may have become somebody else's, and is not touched.
+func (s *stack[C]) late(w *Waiter[C], event netloop.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for x := s.waiting.first; x != nil; x = x.next {
-		if x == w && x.gate == gate {
+		if x == w && x.event == event {
 			s.fail(w, ErrBusy)
 			return
 		}
@@ -103,7 +103,7 @@ func (s *stack[C]) abort(w *Waiter[C]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.aborted = true
-	if w.gate != nil {
+	if w.event != nil {
 		s.fail(w, ErrAborted)
 	}
 }

@@ -24,7 +24,7 @@ type Waiter[C io.Closer] struct {
 
 	// What follows is guarded by the stack's lock.
 	aborted    bool
-	gate       netloop.Gate // nil: it does not wait
+	event      netloop.Event // nil: it does not wait
 	conn       C
 	err        error
 	prev, next *Waiter[C]
@@ -39,16 +39,16 @@ func (w *Waiter[C]) Reset(p *Pool[C], ex netloop.Executor, fresh bool) {
 // for others if w is aborted or served sooner.
 func (w *Waiter[C]) Wait(timeout time.Duration) (c C, err error) {
 	p, s, ex := w.pool, &w.pool.stacks[w.ex.Index()], w.ex // w itself may be another request's when they are used
-	gate, dials, err := s.enter(w)
+	event, dials, err := s.enter(w)
 	switch {
 	case err != nil:
 		return c, err
 	case dials: // its outcome, or that of an earlier one, is there in time
 		ex.Go(func() { p.dialFor(s, ex, timeout) })
 	case timeout > 0:
-		defer netloop.After(timeout, func() { ex.Post(func() { s.late(w, gate) }) }).Stop()
+		defer netloop.After(timeout, func() { ex.Post(func() { s.late(w, event) }) }).Stop()
 	}
-	gate.Wait()
+	event.Wait()
 	c, unwanted, err := s.outcome(w)
 	if err == nil && unwanted {
 		p.spare(ex, c)

@@ -30,9 +30,9 @@ func Join(ex netloop.Executor, idle time.Duration, a End, first func() bool, b E
 	a.Raw.GuardReset(hurried{ex, b.Conn})
 	b.Raw.GuardReset(hurried{ex, a.Conn})
 	t.busy.Add(1)
-	ended := ex.NewGate()
+	ended := ex.NewEvent()
 	ex.Go(func() {
-		defer ended.Open()
+		defer ended.Set()
 		sent := first == nil || first()
 		t.moved()
 		t.busy.Add(-1)

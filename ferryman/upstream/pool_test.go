@@ -28,18 +28,18 @@ func (e *fakeExecutor) Post(f func())  { e.posted = append(e.posted, f) }
 
 func (e *fakeExecutor) Go(f func()) { f() }
 
-func (e *fakeExecutor) NewGate() netloop.Gate { return &fakeGate{} }
+func (e *fakeExecutor) NewEvent() netloop.Event { return &fakeEvent{} }
 
 func (e *fakeExecutor) Dial(netip.AddrPort, time.Duration, *netloop.Stop) (netloop.Conn, error) {
 	return e.onDial(), nil
 }
 
-// fakeGate is one that nobody has to wait at.
-type fakeGate struct{ open bool }
+// fakeEvent is one that nobody has to wait for.
+type fakeEvent struct{ set bool }
 
-func (g *fakeGate) Open() { g.open = true }
-func (g *fakeGate) Wait() {
-	if !g.open {
+func (g *fakeEvent) Set() { g.set = true }
+func (g *fakeEvent) Wait() {
+	if !g.set {
 		panic("it would wait for ever")
 	}
 }
@@ -102,7 +102,7 @@ func newFakes(t testing.TB, executors int) *fakes {
 	return f
 }
 
-// on runs f as if it were a strand of executor i.
+// on runs f as if it were a coroutine of executor i.
 func (f *fakes) on(i int, do func(ex *fakeExecutor)) {
 	ex := f.ex[i]
 	ex.running = true

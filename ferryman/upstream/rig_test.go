@@ -65,7 +65,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// executors meets all executors of an engine: a strand of each serves a connection. They are closed
+// executors meets all executors of an engine: a coroutine of each serves a connection. They are closed
 // last, for an engine may well prefer an executor that has none.
 func executors(t testing.TB, e netloop.Engine) (all []netloop.Executor) {
 	t.Helper()
@@ -86,7 +86,7 @@ func executors(t testing.TB, e netloop.Engine) (all []netloop.Executor) {
 		c, err := net.Dial("tcp", l.Addr().String())
 		require.NoError(t, err)
 		defer c.Close()
-		ex := receive(t, met, "a strand")
+		ex := receive(t, met, "a coroutine")
 		if !seen[ex.Index()] {
 			seen[ex.Index()] = true
 			all = append(all, ex)
@@ -108,7 +108,7 @@ func receive[T any](t testing.TB, ch <-chan T, what string) (v T) {
 	return v
 }
 
-// on runs f as a strand of ex and waits until it has returned.
+// on runs f as a coroutine of ex and waits until it has returned.
 func on(t testing.TB, ex netloop.Executor, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -116,7 +116,7 @@ func on(t testing.TB, ex netloop.Executor, f func()) {
 		defer close(done)
 		f()
 	})
-	receive(t, done, "a strand")
+	receive(t, done, "a coroutine")
 }
 
 // conn is one connection with both its ends.
@@ -140,7 +140,7 @@ func (r *rig) dial(ex netloop.Executor) conn {
 	return conn{c, far.(*net.TCPConn)}
 }
 
-// connect opens a connection on ex, as one of its strands.
+// connect opens a connection on ex, as one of its coroutines.
 func connect(u *upstream.Upstream, ex netloop.Executor) (*upstream.Conn, error) {
 	var w upstream.Waiter
 	w.Reset(u, ex, true, false)

@@ -14,17 +14,17 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// Many strands borrow, return and drop connections while others prune, count and at last retire. At
+// Many coroutines borrow, return and drop connections while others prune, count and at last retire. At
 // the end every connection that was ever opened is closed, and the counts are zero.
 func TestPool_NothingIsLostUnderLoad(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, r *rig) {
 		var opened, ended sync.WaitGroup
 		go acceptAll(r.far, &opened)
 
-		const strands, rounds = 16, 200
+		const coroutines, rounds = 16, 200
 		var handedOutTwice atomic.Int64
 		var held sync.Map
-		for i := range strands {
+		for i := range coroutines {
 			ex := r.ex[i%len(r.ex)]
 			ended.Add(1)
 			ex.Post(func() {

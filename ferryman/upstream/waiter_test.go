@@ -350,9 +350,9 @@ func TestWaiter_ManyAtOnce(t *testing.T) {
 				for k := range 20 {
 					fresh, sure, goes, talks := random.IntN(4) == 0, random.IntN(2) == 0, random.IntN(3) == 0, random.IntN(2) == 0
 					w.Reset(r.up, ex, fresh, sure)
-					ended := ex.NewGate() // a guard never hits later either
+					ended := ex.NewEvent() // a guard never hits later either
 					ex.Go(func() {
-						defer ended.Open()
+						defer ended.Set()
 						if goes {
 							w.Abort()
 						}

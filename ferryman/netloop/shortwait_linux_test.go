@@ -14,7 +14,7 @@ import (
 // A loop that expects an event soon waits in the kernel and holds its processor. Neither a collection, which
 // stops the world, nor a timer of somebody else may have to wait for it: the scheduler's signal ends the wait,
 // be it as long as here, where all processors are held and no event ever comes.
-func TestRush_HoldsUpNeitherCollectionsNorTimers(t *testing.T) {
+func TestShortWait_DelaysNeitherCollectionsNorTimers(t *testing.T) {
 	const never, soon = 30 * time.Second, 15 * time.Second // a machine too busy stays far below
 	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	require.NoError(t, err)

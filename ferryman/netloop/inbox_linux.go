@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mail is how other goroutines reach a loop.
-type mail struct {
+// inbox is how other goroutines reach a loop.
+type inbox struct {
 	wakefd int // an eventfd in the loop's set
 
 	mu        sync.Mutex // guards what follows
@@ -20,9 +20,9 @@ type mail struct {
 // wakeup is 1: nobody reads the eventfd, it only counts up, and must never be full.
 var wakeup = binary.NativeEndian.AppendUint64(nil, 1)
 
-// post has f called by the loop's goroutine, between strands. It returns false if the loop has
+// post has f called by the loop's goroutine, between coroutines. It returns false if the loop has
 // ended. It may be called from any goroutine.
-func (m *mail) post(f func()) bool {
+func (m *inbox) post(f func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
@@ -36,7 +36,7 @@ func (m *mail) post(f func()) bool {
 	return true
 }
 
-func (m *mail) takePosted() {
+func (m *inbox) takePosted() {
 	m.mu.Lock()
 	posted := m.posted
 	m.posted, m.signalled = nil, false
@@ -47,7 +47,7 @@ func (m *mail) takePosted() {
 }
 
 // end takes no more from here on, unless there is something left to be taken.
-func (m *mail) end() bool {
+func (m *inbox) end() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = len(m.posted) == 0

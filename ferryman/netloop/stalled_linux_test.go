@@ -10,14 +10,14 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// A loop that is held up, as on a machine that is too busy, finds a deadline and what came before it at the
+// A loop that is stalled, as on a machine that is too busy, finds a deadline and what came before it at the
 // same time. What came counts: else a stalled proxy would blame its peers.
 const (
-	limit  = 50 * time.Millisecond
-	holdUp = 4 * limit
+	limit = 50 * time.Millisecond
+	stall = 4 * limit
 )
 
-func TestHeldUp_InputThatCameInTimeIsRead(t *testing.T) {
+func TestStalledLoop_InputThatCameInTimeIsRead(t *testing.T) {
 	e := engines(t, netloop.Options{Loops: 1})["loops"]
 	s, client := pair(t, e)
 	for range 3 {
@@ -30,7 +30,7 @@ func TestHeldUp_InputThatCameInTimeIsRead(t *testing.T) {
 		on(t, s.ex, func() {
 			s.conn.SetReadDeadline(time.Now().Add(limit))
 			client.Write([]byte("in time"))
-			time.Sleep(holdUp) //nolint:forbidigo // it is what holds the loop up
+			time.Sleep(stall) //nolint:forbidigo // it stalls the loop
 		})
 		require.Equal(t, outcome{7, nil}, receive(t, got, "a read"))
 	}
@@ -42,7 +42,7 @@ func TestHeldUp_InputThatCameInTimeIsRead(t *testing.T) {
 	})
 }
 
-func TestHeldUp_AConnectThatSucceededInTimeIsOne(t *testing.T) {
+func TestStalledLoop_AConnectThatSucceededInTimeIsOne(t *testing.T) {
 	e := engines(t, netloop.Options{Loops: 1})["loops"]
 	ex, l := executor(t, e), listen(t)
 	for range 3 {
@@ -55,25 +55,25 @@ func TestHeldUp_AConnectThatSucceededInTimeIsOne(t *testing.T) {
 				}
 				dialled <- err
 			})
-			ex.Go(func() { time.Sleep(holdUp) }) //nolint:forbidigo // it is what holds the loop up
+			ex.Go(func() { time.Sleep(stall) }) //nolint:forbidigo // it stalls the loop
 		})
 		require.NoError(t, receive(t, dialled, "a dial"))
 	}
 }
 
-// Who has done a lot lets others have their turn before it does more. Their time is not the peer's either.
-func TestHeldUp_WhatOthersTakeOfATurnIsNotThePeers(t *testing.T) {
+// Who has done a lot lets others run before it does more. Their time is not the peer's either.
+func TestStalledLoop_TimeOfOtherCoroutinesIsNotThePeers(t *testing.T) {
 	for _, name := range []string{"loops", "TLS on loops"} {
 		t.Run(name, func(t *testing.T) {
 			s, client := pair(t, transports(t, netloop.Options{Loops: 1})[name])
-			// after runs f where a deadline was in time but is so no more once others had their turn.
+			// after runs f where a deadline was in time but is so no more once others have run.
 			after := func(others, f func()) {
 				done := make(chan struct{})
 				on(t, s.ex, func() {
 					s.ex.Go(func() {
 						defer close(done)
 						s.conn.SetDeadline(time.Time{})
-						for range 64 { // a turn's worth of calls
+						for range 64 { // as many calls as use up the budget
 							s.conn.Write([]byte("x"))
 						}
 						s.conn.SetDeadline(time.Now().Add(limit))
@@ -81,10 +81,10 @@ func TestHeldUp_WhatOthersTakeOfATurnIsNotThePeers(t *testing.T) {
 					})
 					s.ex.Go(func() {
 						others()
-						time.Sleep(holdUp) //nolint:forbidigo // it is what holds the loop up
+						time.Sleep(stall) //nolint:forbidigo // it stalls the loop
 					})
 				})
-				receive(t, done, "a strand")
+				receive(t, done, "a coroutine")
 			}
 			after(func() { client.Write([]byte("in time")) }, func() {
 				n, err := s.conn.Read(make([]byte, 8))

@@ -15,38 +15,38 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-func TestGate_OpensInEitherOrder(t *testing.T) {
+func TestEvent_SetAndWaitInEitherOrder(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		s, _ := pair(t, e)
 		on(t, s.ex, func() {
-			g := s.ex.NewGate()
-			g.Open()
-			g.Open()
+			g := s.ex.NewEvent()
+			g.Set()
+			g.Set()
 			g.Wait()
 			g.Wait()
 		})
-		var g netloop.Gate
-		on(t, s.ex, func() { g = s.ex.NewGate() })
+		var g netloop.Event
+		on(t, s.ex, func() { g = s.ex.NewEvent() })
 		passed := result(s.ex, func() bool { g.Wait(); return true })
 		on(t, s.ex, func() {})
 		require.Empty(t, passed)
-		on(t, s.ex, func() { g.Open(); g.Open() })
-		receive(t, passed, "the gate")
+		on(t, s.ex, func() { g.Set(); g.Set() })
+		receive(t, passed, "the event")
 	})
 }
 
-func TestGo_StartsManyStrandsThatWaitForEachOther(t *testing.T) {
+func TestGo_StartsManyCoroutinesThatWaitForEachOther(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		s, _ := pair(t, e)
-		for range 3 { // the second time with strands that have been used
+		for range 3 { // the second time with coroutines that have been used
 			on(t, s.ex, func() {
-				last := s.ex.NewGate()
-				last.Open()
+				last := s.ex.NewEvent()
+				last.Set()
 				for range 500 {
-					before, mine := last, s.ex.NewGate()
+					before, mine := last, s.ex.NewEvent()
 					s.ex.Go(func() {
 						before.Wait()
-						mine.Open()
+						mine.Set()
 					})
 					last = mine
 				}
@@ -61,12 +61,12 @@ func TestGo_StaysOnItsExecutor(t *testing.T) {
 		s, _ := pair(t, e)
 		n := 0 // no lock on a loop: the race detector would tell
 		on(t, s.ex, func() {
-			done := s.ex.NewGate()
+			done := s.ex.NewEvent()
 			want := s.ex.Index()
 			s.ex.Go(func() {
 				assert.Equal(t, want, s.ex.Index())
 				n++
-				done.Open()
+				done.Set()
 			})
 			done.Wait()
 			n++
@@ -90,7 +90,7 @@ func TestPost_ReachesAnExecutorFromEverywhere(t *testing.T) {
 		}
 		seen := make(map[int]bool)
 		for range n {
-			seen[receive(t, got, "a posted strand")] = true
+			seen[receive(t, got, "a posted coroutine")] = true
 		}
 		require.Len(t, seen, n)
 		require.NoError(t, e.Close())
@@ -98,20 +98,20 @@ func TestPost_ReachesAnExecutorFromEverywhere(t *testing.T) {
 	})
 }
 
-func TestPost_ReachesTheStrandThatCloseWaitsFor(t *testing.T) {
+func TestPost_ReachesTheCoroutineThatCloseWaitsFor(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, e netloop.Engine) {
 		s, _ := pair(t, e)
-		waiting, closed := make(chan netloop.Gate, 1), make(chan error, 1)
+		waiting, closed := make(chan netloop.Event, 1), make(chan error, 1)
 		s.ex.Post(func() {
-			over := s.ex.NewGate()
+			over := s.ex.NewEvent()
 			waiting <- over
 			over.Wait()
 		})
-		over := receive(t, waiting, "a strand")
+		over := receive(t, waiting, "a coroutine")
 		go func() { closed <- e.Close() }()
 		ended := result(s.ex, func() error { return s.conn.Await() })
 		require.ErrorIs(t, receive(t, ended, "the end of the connection"), net.ErrClosed)
-		s.ex.Post(over.Open)
+		s.ex.Post(over.Set)
 		require.NoError(t, receive(t, closed, "Close"))
 	})
 }
@@ -123,7 +123,7 @@ func TestNow_IsFresh(t *testing.T) {
 		<-time.After(50 * time.Millisecond)
 		sent := time.Now()
 		client.Write([]byte("x"))
-		require.False(t, receive(t, now, "Await").Before(sent), "it is of this turn")
+		require.False(t, receive(t, now, "Await").Before(sent), "it is of this iteration")
 	})
 }
 
@@ -172,7 +172,7 @@ func TestPanic_ClosesItsConnectionAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestPanic_InAStrandOfItsOwnIsContained(t *testing.T) {
+func TestPanic_InACoroutineOfItsOwnIsContained(t *testing.T) {
 	var panics atomic.Int32
 	o := netloop.Options{Loops: 1, Panicked: func(any, []byte) { panics.Add(1) }}
 	for name, e := range engines(t, o) {
@@ -180,7 +180,7 @@ func TestPanic_InAStrandOfItsOwnIsContained(t *testing.T) {
 			panics.Store(0)
 			addr := serve(t, e, func(ex netloop.Executor, c netloop.Conn) {
 				for range 10 {
-					ex.Go(func() { panic("side strand") })
+					ex.Go(func() { panic("side coroutine") })
 				}
 				echo(ex, c)
 			})
@@ -200,7 +200,7 @@ func TestPanic_IsWhatASecondReaderGetsOnALoop(t *testing.T) {
 	s, client := pair(t, e)
 	first := result(s.ex, s.conn.Await)
 	s.ex.Post(func() { s.conn.Await() })
-	require.Contains(t, receive(t, told, "the panic"), "two strands")
+	require.Contains(t, receive(t, told, "the panic"), "two coroutines")
 	client.Write([]byte("x"))
 	require.NoError(t, receive(t, first, "the first one"))
 }
@@ -214,8 +214,8 @@ func TestPanic_WithoutAHookIsContained(t *testing.T) {
 	})
 }
 
-// A strand that never has to wait must not keep the others of its loop waiting.
-func TestFairness_AStrandThatNeverBlocksLetsOthersRun(t *testing.T) {
+// A coroutine that never has to wait must not keep the others of its loop waiting.
+func TestFairness_ACoroutineThatNeverBlocksLetsOthersRun(t *testing.T) {
 	// One byte at a time: the other side is always ahead.
 	busy := map[string]func(netloop.Conn, []byte) (int, error){
 		"reading": netloop.Conn.Read,
@@ -256,7 +256,7 @@ func TestFairness_AStrandThatNeverBlocksLetsOthersRun(t *testing.T) {
 				for range 50 {
 					before := count.Load()
 					roundTrip(t, small, "hello")
-					eventually(t, "the busy strand gets on, too", func() bool { return count.Load() > before })
+					eventually(t, "the busy coroutine gets on, too", func() bool { return count.Load() > before })
 				}
 			})
 		}
@@ -264,20 +264,20 @@ func TestFairness_AStrandThatNeverBlocksLetsOthersRun(t *testing.T) {
 }
 
 // Work that moves no bytes counts as well, once it is told of.
-func TestFairness_AStrandThatSpendsLetsOthersRun(t *testing.T) {
+func TestFairness_ACoroutineThatSpendsLetsOthersRun(t *testing.T) {
 	e := engines(t, netloop.Options{Loops: 1})["loops"]
 	if e == nil {
-		return // goroutines have their turns from the runtime
+		return // the runtime preempts goroutines
 	}
 	s, _ := pair(t, e)
 	const worth = 60 << 10
-	turns := 0 // of the other strand
+	runs := 0 // of the other coroutine
 	on(t, s.ex, func() {
-		over, ended := false, s.ex.NewGate()
+		over, ended := false, s.ex.NewEvent()
 		var other func()
 		other = func() {
-			if turns++; over {
-				ended.Open()
+			if runs++; over {
+				ended.Set()
 				return
 			}
 			s.ex.Go(other)
@@ -289,11 +289,11 @@ func TestFairness_AStrandThatSpendsLetsOthersRun(t *testing.T) {
 		over = true
 		ended.Wait()
 	})
-	require.Greater(t, turns, 30, "others got their turn")
-	require.Less(t, turns, 60, "and not after each bit of work")
+	require.Greater(t, runs, 30, "others ran")
+	require.Less(t, runs, 60, "and not after each bit of work")
 }
 
-func TestServe_SpreadsConnectionsEvenlyOverTheLoopsAtWork(t *testing.T) {
+func TestServe_SpreadsConnectionsEvenlyOverTheActiveLoops(t *testing.T) {
 	e, work := scaled(t, 3)
 	if e == nil {
 		return // one executor, nothing to spread

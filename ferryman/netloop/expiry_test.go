@@ -28,7 +28,7 @@ func arrived(t *testing.T, s side) {
 	eventually(t, "something to read", func() bool { return !receive(t, result(s.ex, s.conn.Quiet), "Quiet") })
 }
 
-func TestLate_WhatCameBeforeTheDeadlineIsReadAndNothingElse(t *testing.T) {
+func TestExpiry_WhatCameBeforeTheDeadlineIsReadAndNothingElse(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		overdue(t, s, func() { io.WriteString(client, "in time") })
@@ -57,7 +57,7 @@ func TestLate_WhatCameBeforeTheDeadlineIsReadAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestLate_AnEndThatCameBeforeTheDeadlineIsRead(t *testing.T) {
+func TestExpiry_AnEndThatCameBeforeTheDeadlineIsRead(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		overdue(t, s, func() {
@@ -76,7 +76,7 @@ func TestLate_AnEndThatCameBeforeTheDeadlineIsRead(t *testing.T) {
 }
 
 // A deadline in the past is there to wake somebody, who is to do something else than read.
-func TestLate_ADeadlineInThePastLooksForNothing(t *testing.T) {
+func TestExpiry_ADeadlineInThePastLooksForNothing(t *testing.T) {
 	forEachTransport(t, func(t *testing.T, e netloop.Engine) {
 		s, client := pair(t, e)
 		io.WriteString(client, "x")

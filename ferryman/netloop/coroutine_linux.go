@@ -9,22 +9,22 @@ const (
 	maxBatch = 4096
 )
 
-// scheduler runs the strands of one loop, each a coroutine, one at a time.
+// scheduler runs the coroutines of one loop, one at a time.
 type scheduler struct {
 	clock
 	o      *Options
-	cur    *strand   // the one that runs
-	budget int       // what is left to it
-	ready  []*strand // to be run in the next turn
-	batch  []*strand // to be run in this turn, from done on
+	cur    *coroutine   // the one that runs
+	budget int          // what is left to it
+	ready  []*coroutine // to be run in the next iteration
+	batch  []*coroutine // to be run in this iteration, from done on
 	done   int
-	live   int       // strands that have work
-	parked []*strand // and some that have none
+	live   int          // coroutines that have work
+	parked []*coroutine // and some that have none
 }
 
-// strand is a coroutine that carries one function after another: starting one anew for each
-// connection costs more than the hand-over.
-type strand struct {
+// coroutine runs one function after another: starting one anew for each connection costs more than
+// reusing it.
+type coroutine struct {
 	s      *scheduler
 	f      func()
 	owned  *loopConn // closed if f does not return; nil if there is none
@@ -33,13 +33,13 @@ type strand struct {
 	yield  func(struct{}) bool
 }
 
-// start runs f as a strand, in the next turn at the latest.
+// start runs f as a coroutine, in the next iteration at the latest.
 func (s *scheduler) start(owned *loopConn, f func()) {
-	var t *strand
+	var t *coroutine
 	if n := len(s.parked); n > 0 {
 		t, s.parked[n-1], s.parked = s.parked[n-1], nil, s.parked[:n-1]
 	} else {
-		t = &strand{s: s}
+		t = &coroutine{s: s}
 		t.resume, t.stop = iter.Pull(t.body)
 	}
 	t.f, t.owned = f, owned
@@ -47,7 +47,7 @@ func (s *scheduler) start(owned *loopConn, f func()) {
 	s.ready = append(s.ready, t)
 }
 
-func (t *strand) body(yield func(struct{}) bool) {
+func (t *coroutine) body(yield func(struct{}) bool) {
 	t.yield = yield
 	for t.run(); len(t.s.parked) < maxParked; t.run() {
 		t.s.parked = append(t.s.parked, t)
@@ -57,7 +57,7 @@ func (t *strand) body(yield func(struct{}) bool) {
 	}
 }
 
-func (t *strand) run() {
+func (t *coroutine) run() {
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
@@ -73,11 +73,11 @@ func (t *strand) run() {
 	returned = true
 }
 
-// runBatch resumes what is left of the batch. Where it stands is kept in the scheduler: a strand
+// runBatch resumes what is left of the batch. Where it stands is kept in the scheduler: a coroutine
 // that calls runtime.Goexit ends the caller, and the next one must be able to go on.
 func (s *scheduler) runBatch() {
 	for s.done < len(s.batch) {
-		s.cur, s.budget = s.batch[s.done], turnBudget
+		s.cur, s.budget = s.batch[s.done], yieldBudget
 		s.batch[s.done] = nil
 		s.done++
 		s.cur.resume()
@@ -91,25 +91,25 @@ func (s *scheduler) runBatch() {
 	}
 }
 
-// park lets the loop go on with others until somebody wakes the current strand, which has left
-// its name in *at.
-func (s *scheduler) park(at **strand) {
+// park lets the loop go on with others until somebody wakes the current coroutine, to which it
+// sets *at.
+func (s *scheduler) park(at **coroutine) {
 	if *at != nil {
-		panic("netloop: two strands wait for the same thing")
+		panic("netloop: two coroutines wait for the same thing")
 	}
 	*at = s.cur
 	s.cur.yield(struct{}{})
 }
 
-func (s *scheduler) wake(at **strand) {
+func (s *scheduler) wake(at **coroutine) {
 	if *at != nil {
 		s.ready = append(s.ready, *at)
 		*at = nil
 	}
 }
 
-// breathe lets others run if the current strand has done a lot without ever having to wait.
-func (s *scheduler) breathe() {
+// yieldIfSpent lets others run if the current coroutine has used up its budget without waiting.
+func (s *scheduler) yieldIfSpent() {
 	if s.budget <= 0 {
 		s.ready = append(s.ready, s.cur)
 		s.cur.yield(struct{}{})
@@ -124,22 +124,22 @@ func (s *scheduler) release() {
 	}
 }
 
-// NewGate implements Executor.
-func (s *scheduler) NewGate() Gate { return &loopGate{s: s} }
+// NewEvent implements Executor.
+func (s *scheduler) NewEvent() Event { return &loopEvent{s: s} }
 
-type loopGate struct {
+type loopEvent struct {
 	s      *scheduler
-	open   bool
-	waiter *strand
+	isSet  bool
+	waiter *coroutine
 }
 
-func (g *loopGate) Open() {
-	g.open = true
-	g.s.wake(&g.waiter)
+func (e *loopEvent) Set() {
+	e.isSet = true
+	e.s.wake(&e.waiter)
 }
 
-func (g *loopGate) Wait() {
-	for !g.open {
-		g.s.park(&g.waiter)
+func (e *loopEvent) Wait() {
+	for !e.isSet {
+		e.s.park(&e.waiter)
 	}
 }
