@@ -235,7 +235,7 @@ func TestCase158_EarlyRefusalOfAnUploadReachesHTTP2Clients(t *testing.T) {
 			stop := make(chan struct{})
 			go func() {
 				defer close(stop)
-				for i := 0; i < 15 && h.writeErr == nil; i++ {
+				for i := 0; i < 7 && h.writeErr == nil; i++ { // less than the first window
 					h.data(id, false, strings.Repeat("x", 4<<10))
 				}
 			}()
