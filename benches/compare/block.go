@@ -25,7 +25,7 @@ const (
 	// maxFailed is the share of requests without an answer that a block may have.
 	maxFailed = 0.01
 	// maxQueue is the median response time in microseconds at a fixed rate from which on requests pile
-	// up: the contender does not hold the rate, and what it costs then is what it costs saturated.
+	// up: the contender cannot keep the rate, and what it costs then is what it costs saturated.
 	maxQueue = 50_000
 )
 
@@ -177,7 +177,7 @@ func refusal(o load.Outcome) string {
 		return "no right answer"
 	}
 	if o.Latency != nil && o.Latency.P50 > maxQueue {
-		return fmt.Sprintf("does not hold the rate: half of the requests waited over %d ms", o.Latency.P50/1000)
+		return fmt.Sprintf("cannot keep the rate: half of the requests waited over %d ms", o.Latency.P50/1000)
 	}
 	failed := int64(0)
 	var kinds []string

@@ -44,7 +44,7 @@ func TestRefusal_WrongAnswersNeverCountAndAFewUnansweredDo(t *testing.T) {
 	require.Equal(t, "no right answer", refusal(load.Outcome{Requests: 5}))
 	late := outcome(nil)
 	late.Latency = &load.Latency{P50: 60_000}
-	require.Contains(t, refusal(late), "does not hold the rate")
+	require.Contains(t, refusal(late), "cannot keep the rate")
 	late.Latency.P50 = 40_000
 	require.Empty(t, refusal(late))
 }

@@ -23,7 +23,7 @@ func (r *rig) shutdownAside() <-chan error {
 	return ended
 }
 
-func TestCase249_GoodbyeInTwoSteps(t *testing.T) {
+func TestCase249_GracefulShutdownInTwoSteps(t *testing.T) {
 	forEachH2Mode(t, func(t *testing.T, m mode) {
 		r := newRig(t, m, func(s *setup) { s.noVerdicts = true })
 		goOn := make(chan struct{})

@@ -18,12 +18,12 @@ var Defences = []Defence{
 		New: "case c.open >= 100*maxStreams:",
 	},
 	{
-		Name: "frames for nothing are counted", File: "frontend/abuse_h2.go", Attack: "control-frames",
+		Name: "frames that achieve nothing are counted", File: "frontend/abuse_h2.go", Attack: "control-frames",
 		Old: "c.wasted += n",
 		New: "_ = n",
 	},
 	{
-		Name: "streams thrown away are counted", File: "frontend/abuse_h2.go", Attack: "rapid-reset",
+		Name: "streams reset right after opening are counted", File: "frontend/abuse_h2.go", Attack: "rapid-reset",
 		Old: "maxWaste    = 1000 ",
 		New: "maxWaste    = 1 << 30 ",
 	},
@@ -38,22 +38,22 @@ var Defences = []Defence{
 		New: "if c.frames != nil && c.blocks == nil {",
 	},
 	{
-		Name: "a head has 10 s", File: "internal/limits/limits.go", Attack: "trickles",
+		Name: "time limit of a request head", File: "internal/limits/limits.go", Attack: "trickles",
 		Old: "Head = 10 * time.Second",
 		New: "Head = 1000 * time.Second",
 	},
 	{
-		Name: "a handshake has 10 s", File: "internal/limits/limits.go", Attack: "trickles",
+		Name: "time limit of a TLS handshake", File: "internal/limits/limits.go", Attack: "trickles",
 		Old: "Handshake = 10 * time.Second",
 		New: "Handshake = 1000 * time.Second",
 	},
 	{
-		Name: "what nobody reads may not pause", File: "frontend/linger.go", Attack: "lingering",
+		Name: "lingering close: 5 s without data at most", File: "frontend/linger.go", Attack: "lingering",
 		Old: "lingerPause = 5 * time.Second",
 		New: "lingerPause = 25 * time.Second",
 	},
 	{
-		Name: "what nobody reads may not go on", File: "frontend/linger.go", Attack: "lingering",
+		Name: "lingering close: 30 s in total at most", File: "frontend/linger.go", Attack: "lingering",
 		Old: "lingerTime  = 30 * time.Second",
 		New: "lingerTime  = 300 * time.Second",
 	},
@@ -63,17 +63,17 @@ var Defences = []Defence{
 		New: "_ = victim",
 	},
 	{
-		Name: "memory goes back after a burst", File: "cmd/ferryman/collect.go", Attack: "references",
+		Name: "memory is returned after a burst", File: "cmd/ferryman/collect.go", Attack: "references",
 		Old: "if c.due == 0 {\n\t\treturn false\n\t}\n\tif",
 		New: "if true {\n\t\treturn false\n\t}\n\tif",
 	},
 	{
-		Name: "a connection is pooled only with nothing left in it", File: "upstream/conn.go", Attack: "crossing", Race: true,
+		Name: "a connection is pooled only with an empty buffer", File: "upstream/conn.go", Attack: "crossing", Race: true,
 		Old: "if c.In.Buffered() > 0 || !c.SeemsQuiet() {\n\t\tc.noteStray(c.since)\n\t\tc.Discard()\n\t\treturn\n\t}\n\tif c.up.retired.Load() || c.worn(c.since) || c.doubtful && c.up.strays(c.since) {\n\t\tc.Discard()\n\t\treturn\n\t}\n\tc.In.Release()",
 		New: "",
 	},
 	{
-		Name: "the lock of the table of connections", File: "frontend/registry.go", Attack: "crossing", Race: true,
+		Name: "the lock of the connection registry", File: "frontend/registry.go", Attack: "crossing", Race: true,
 		Old: "c.state.Store(connClosed)\n\tr.mu.Lock()\n\tdefer r.mu.Unlock()",
 		New: "c.state.Store(connClosed)",
 	},

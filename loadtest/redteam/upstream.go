@@ -139,7 +139,7 @@ func (p *place) serve(c *uconn) {
 	}
 }
 
-// resetAll is the death of an upstream: every connection that there is ends with a reset.
+// resetAll has the upstream fail: every connection ends with a reset.
 func (p *place) resetAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

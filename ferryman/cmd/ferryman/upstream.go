@@ -41,7 +41,7 @@ func (u *upstream) start() error {
 // serve ends with stop, which closes the server, and can tell of nothing else.
 func (u *upstream) serve(server *http.Server, l net.Listener) { _ = server.Serve(l) }
 
-// stop closes the listener and all connections, as the death of a process would.
+// stop closes the listener and all connections, as when a process dies.
 func (u *upstream) stop() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

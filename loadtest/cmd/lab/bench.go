@@ -17,7 +17,7 @@ import (
 	"github.com/Bunty9/ferryman/loadtest/labenv"
 )
 
-// The budgets. Latencies are response times through the proxy, on a machine that can hold the rate.
+// The budgets. Latencies are response times through the proxy, on a machine that can keep the rate.
 const (
 	budgetP50      = time.Millisecond
 	budgetP99      = 5 * time.Millisecond

@@ -11,7 +11,7 @@ import (
 )
 
 // latency runs direct, proxied, direct again, and judges the proxied one. The direct ones show whether the
-// machine can hold the rate at all; where it cannot, the rate is halved.
+// machine can keep the rate at all; where it cannot, the rate is halved.
 func (b *bench) latency(ctx context.Context) error {
 	b.l.say("%s", cores())
 	rate, why, err := b.rate(ctx)
@@ -77,7 +77,7 @@ func (b *bench) sandwich(ctx context.Context, rate int, d time.Duration) (before
 	return before, proxied, after, nil
 }
 
-// unfitness says why the machine cannot hold a rate; "" if it can.
+// unfitness says why the machine cannot keep a rate; "" if it can.
 func unfitness(before, proxied, after sample) string {
 	for _, s := range []sample{before, proxied, after} {
 		if len(s.invalid) > 0 {
