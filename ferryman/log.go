@@ -58,7 +58,7 @@ func (p observer) RequestFailed(u *upstream.Upstream, status int, cause string, 
 	}
 }
 
-// logRepeats tells of the failures that had no line of their own.
+// logRepeats reports the failures that had no line of their own.
 func (p *Proxy) logRepeats(now time.Time) {
 	p.failures.Due(now, func(k failureKind, last failureSeen, n int) {
 		p.log.Info("request failed", "upstream", k.upstream, "status", last.status, "cause", k.cause, "error", last.err, "repeated", n)

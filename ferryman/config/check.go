@@ -119,16 +119,19 @@ func badPrefix(prefix string) string {
 			return fmt.Sprintf("must have %c instead of %s", v, prefix[i:i+3])
 		}
 	}
-	for seg := range strings.SplitSeq(trimSlash(prefix)[1:], "/") {
-		switch {
-		case seg == "." || seg == "..":
+	if len(prefix) > 1 && strings.Contains(prefix, "//") {
+		return "must not have an empty segment, two slashes in a row"
+	}
+	for seg := range strings.SplitSeq(delimiters.Replace(prefix), "/") {
+		if seg, _, _ = strings.Cut(seg, ";"); seg == "." || seg == ".." {
 			return "must not have a dot segment"
-		case seg == "" && len(prefix) > 1:
-			return "must not have an empty segment, two slashes in a row"
 		}
 	}
 	return ""
 }
+
+// delimiters are what an upstream may take for a slash, or for the beginning of a segment's parameters.
+var delimiters = strings.NewReplacer("%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", "%3b", ";", "%3B", ";")
 
 func isUnreserved(ch byte) bool {
 	return ch|0x20 >= 'a' && ch|0x20 <= 'z' || ch >= '0' && ch <= '9' || strings.IndexByte("-._~", ch) >= 0

@@ -44,13 +44,13 @@ func (e *Exchange) connect(fresh, sure bool) (err error) {
 	return err
 }
 
-// notConnected tells why there is no connection.
+// notConnected is the outcome where there is no connection.
 func (e *Exchange) notConnected(err error) *Outcome {
 	if e.frontend.Gone() {
 		return outcomeClientGone
 	}
 	o := unconnected(err)
-	if o != outcomeShortage && o != outcomeCircuitOpen { // of which one line tells for all
+	if o != outcomeShortage && o != outcomeCircuitOpen { // one line in the log stands for all
 		e.trouble = err
 	}
 	return o
@@ -63,7 +63,7 @@ func (e *Exchange) mayRepeat(err error) bool {
 		!(errors.As(err, &timeout) && timeout.Timeout())
 }
 
-// explain tells whose fault a failed attempt was.
+// explain is the outcome of a failed attempt: whose fault it was.
 func (e *Exchange) explain(err error) *Outcome {
 	e.endUpload()
 	switch {

@@ -58,7 +58,7 @@ func Malformed(status int) *Outcome {
 	return malformed[400]
 }
 
-// unrouted tells why no route was found.
+// unrouted is the outcome where no route was found.
 func unrouted(err error, upgrade bool) *Outcome {
 	switch {
 	case upgrade:
@@ -69,7 +69,7 @@ func unrouted(err error, upgrade bool) *Outcome {
 	return outcomeNoRoute
 }
 
-// unconnected tells why there is no connection to an upstream. What is ferryman's own, a shortage or the wait for other
+// unconnected is the outcome where there is no connection to an upstream. What is ferryman's own, a shortage or the wait for other
 // requests' dials, says nothing about the upstream.
 func unconnected(err error) *Outcome {
 	switch {

@@ -67,7 +67,7 @@ func (b *probeBody) begin() {
 	b.run()
 }
 
-// ask tells that the client's turn has come.
+// ask starts the client's time: the upstream has asked for the body.
 func (b *probeBody) ask() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +88,7 @@ func (b *probeBody) run() {
 	}
 }
 
-// end tells how much a wait has brought: who sends does not wait for a 100.
+// end notes how many bytes a wait has brought: a client that sends does not wait for a 100.
 func (b *probeBody) end(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -115,7 +115,7 @@ func (e *Exchange) bodyFailed(err error) error {
 	return err
 }
 
-// isBodyFault tells a body that is wrong or late from a client that is gone.
+// isBodyFault distinguishes a body that is wrong or late from a client that is gone.
 func isBodyFault(err error) bool {
 	var syntax *h1.Error
 	return errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded)

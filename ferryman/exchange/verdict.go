@@ -11,7 +11,7 @@ const (
 	failure
 )
 
-// judge tells the breaker, once per exchange. cause is what a log line says of it.
+// judge reports to the breaker, once per exchange. cause is what a log line says of it.
 func (e *Exchange) judge(v verdict, cause string) {
 	if e.judged || e.route == nil {
 		return

@@ -27,7 +27,7 @@ func (q *condQueue) waitAt(g netloop.Event, lock sync.Locker) {
 	}
 }
 
-// wakeOne wakes who has waited for longest.
+// wakeOne wakes the coroutine that has waited longest.
 func (q *condQueue) wakeOne() {
 	if len(q.events) > 0 {
 		g := q.events[0]

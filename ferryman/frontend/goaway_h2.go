@@ -22,7 +22,7 @@ var goAwayPing = [8]byte{'f', 'e', 'r', 'r', 'y', 'm', 'a', 'n'}
 func (c *connH2) drainSoon() { c.post(c.drain) }
 
 // drain begins a graceful shutdown in two steps (RFC 9113 section 6.8): what the client sends before it has received
-// the first GOAWAY is still served. The acknowledgement of a PING tells when it has, a timer where none comes.
+// the first GOAWAY is still served. The acknowledgement of a PING shows when it has; a timer stands in where none comes.
 // It needs the lock. Nothing goes before the server's preface, which has a look itself.
 func (c *connH2) drain() {
 	if c.leaving || !c.greeted {

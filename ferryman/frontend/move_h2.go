@@ -68,7 +68,7 @@ func (c *connH2) checkForMove() {
 
 // moveOn is called by the reader, at its end.
 func (c *connH2) moveOn() {
-	c.srv.connections.abortBy(c.entry, func() {}) // who is on the way is cut by the engine's end
+	c.srv.connections.abortBy(c.entry, func() {}) // while it moves, only the engine's end cuts it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := c.to

@@ -21,16 +21,16 @@ const (
 type outgoing struct {
 	pending []byte    // whole frames; a borrowed buffer while there are any
 	urgent  bool      // nobody but the reader knows of some of them
-	writing bool      // somebody is sending; who comes meanwhile only appends
+	writing bool      // a coroutine is sending; others only append meanwhile
 	due     bool      // somebody will be sending, when others have appended what they have
 	send    func()    // flush, made once
 	broken  error     // sending is over
-	greeted bool      // the preface was said
+	greeted bool      // the preface was sent
 	primed  bool      // a header block was sent
 	window  int64     // what the client takes of all streams together
 	initial int64     // what it takes of a new stream
-	room    condQueue // there may be room in pending for one who waits
-	credit  condQueue // window may be left for one who waits
+	room    condQueue // coroutines that wait for space in pending
+	credit  condQueue // and those that wait for window
 }
 
 func (c *connH2) buffer() []byte {
@@ -93,7 +93,7 @@ func (c *connH2) flush() {
 // maxRounds is how often one coroutine sends for the others before one of its own is found for it.
 const maxRounds = 4
 
-// flushLocked sends what waits, unless somebody is at it already, who will take it along.
+// flushLocked sends what waits, unless another coroutine is sending already, which will send this as well.
 func (c *connH2) flushLocked() error {
 	for round := 0; len(c.pending) > 0 && !c.writing && c.broken == nil; round++ {
 		if round == maxRounds {
@@ -122,7 +122,7 @@ func (c *connH2) flushLocked() error {
 	return c.broken
 }
 
-// scheduleFlush has somebody else send what was said. It needs the lock.
+// scheduleFlush has another coroutine send the control frames. It needs the lock.
 func (c *connH2) scheduleFlush() {
 	if c.urgent && !c.writing && !c.due && c.broken == nil {
 		c.due = true
@@ -131,7 +131,7 @@ func (c *connH2) scheduleFlush() {
 }
 
 // reserveWindow waits until the stream may send, and returns how much of n bytes of payload. n is 0 for a
-// head, which needs no window. One who waited wakes the next, for there may be more to be had.
+// head, which needs no window. A coroutine that has waited wakes the next one, because there may be more.
 func (s *streamH2) reserveWindow(n int) (int, error) {
 	c := s.c
 	defer c.room.wakeOne()

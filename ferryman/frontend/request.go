@@ -33,8 +33,8 @@ var (
 	dropFromResponse  = set(hopByHop...)
 )
 
-// origin is a request's head and what is known of who sent it: what the head for the upstream is
-// made of, for both protocols.
+// origin is a request's head and what is known of its sender: what the head for the upstream is
+// made from, for both protocols.
 type origin struct {
 	req    *h1.Request
 	secure bool
@@ -97,7 +97,7 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendForwarded appends X-Forwarded-For, X-Forwarded-Proto and Via. What a trusted peer said is
+// appendForwarded appends X-Forwarded-For, X-Forwarded-Proto and Via. What a trusted peer has sent is
 // kept, the peer's own address behind it.
 func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
 	dst = append(dst, "X-Forwarded-For: "...)
@@ -105,7 +105,7 @@ func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
 	if o.secure {
 		proto = "https"
 	}
-	var said []byte
+	var proxied []byte
 	if believed {
 		for i := range o.req.Fields {
 			f := &o.req.Fields[i]
@@ -113,16 +113,16 @@ func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
 			case len(value) == 0:
 			case f.Kind == h1.ForwardedFor:
 				dst = append(append(dst, value...), ", "...)
-			case f.Kind == h1.ForwardedProto && said == nil:
-				said = value
+			case f.Kind == h1.ForwardedProto && proxied == nil:
+				proxied = value
 			}
 		}
 	}
 	dst = append(append(dst, o.shown...), "\r\nX-Forwarded-Proto: "...)
-	if said == nil {
+	if proxied == nil {
 		dst = append(dst, proto...)
 	} else {
-		dst = append(dst, said...)
+		dst = append(dst, proxied...)
 	}
 	return append(dst, "\r\nVia: 1.1 ferryman\r\n"...)
 }

@@ -96,7 +96,7 @@ func returnHead(b []byte) {
 	}
 }
 
-// understand tells the exchange what is asked.
+// understand fills in the Request of the exchange.
 func (s *streamH2) understand() *exchange.Outcome {
 	r := &s.req
 	expect := false

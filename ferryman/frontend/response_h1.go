@@ -146,7 +146,7 @@ var reasons = map[int]string{
 	505: "HTTP Version Not Supported", 508: "Loop Detected",
 }
 
-// wholeSeconds rounds up, to at least 1: who comes back then is not refused again.
+// wholeSeconds rounds up, to at least 1: a client that retries then is not refused again.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }

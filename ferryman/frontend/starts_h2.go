@@ -1,8 +1,8 @@
 package frontend
 
 const (
-	// maxStarting is for how many bytes of heads a connection has streams started at a time, so that others
-	// get their turn: a head may be many times as large as what has come of it.
+	// maxStarting is for how many bytes of heads a connection has streams started at a time, so that other
+	// connections are served meanwhile: a head may be many times as large as what has come of it.
 	maxStarting = 64 << 10
 	leastHead   = 2 << 10 // what a head counts at least
 )
@@ -54,7 +54,7 @@ func (c *connH2) resumeStarting() {
 	c.startSome()
 }
 
-// started tells that the work on the stream's head is done, which makes room for others in the next turn.
+// started tells that the work on the stream's head is done, which lets others start in the next iteration.
 func (s *streamH2) started() {
 	if s.starting == 0 {
 		return

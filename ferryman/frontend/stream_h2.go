@@ -146,7 +146,7 @@ func (s *streamH2) finish() {
 	s.release()
 }
 
-// forget takes a stream out of its connection: who has not ended its side is reset. It needs the lock.
+// forget removes a stream from its connection, with a reset if the client has not ended its side. It needs the lock.
 func (c *connH2) forget(s *streamH2) {
 	c.dropBody(s)
 	switch {

@@ -37,7 +37,7 @@ func (s *stack[C]) needsDial() bool {
 
 var errPanic = errors.New("the dial panicked")
 
-// dialFor opens a connection for who has waited for longest by then. It is a coroutine of its own: the request that
+// dialFor opens a connection for the waiter that has waited longest by then. It is a coroutine of its own: the request that
 // began it may go away, and others take what comes of it.
 func (p *Pool[C]) dialFor(s *stack[C], ex netloop.Executor, timeout time.Duration) {
 	var c C

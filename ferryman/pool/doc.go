@@ -14,5 +14,5 @@
 //	...
 //	p.Push(executor, conn)
 //
-// waiter.go waits, dials.go dials for those who wait, pool.go has the rest.
+// Read pool.go first, then waiter.go for a wait and dials.go for the dials that serve the waiters.
 package pool

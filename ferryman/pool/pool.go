@@ -76,7 +76,8 @@ func (p *Pool[C]) Pop(ex netloop.Executor) (c C, ok bool) {
 	return c, true
 }
 
-// Push gives c to whoever waits, who takes it over, or keeps it, in place of the oldest where there are too many.
+// Push hands c to the waiter that has waited longest, or keeps it, in place of the oldest where there are too many.
+// taken: a waiter has it.
 func (p *Pool[C]) Push(ex netloop.Executor, c C) (taken bool) {
 	taken, oldest, full := p.stacks[ex.Index()].push(c)
 	if full {

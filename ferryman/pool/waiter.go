@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrBusy is a wait that ran out while other waiters' dials were under way: it tells nothing about the other end.
+	// ErrBusy is a wait that ran out while other waiters' dials were under way: it says nothing about the other end.
 	ErrBusy = errors.New("other requests' dials have taken all the time")
 	// ErrAborted is a wait that was aborted.
 	ErrAborted = errors.New("nobody waits for the connection any more")

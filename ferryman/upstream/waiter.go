@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	// ErrBusy is a wait that ran out while other requests' dials were under way: it tells nothing about the upstream.
+	// ErrBusy is a wait that ran out while other requests' dials were under way: it says nothing about the upstream.
 	ErrBusy = pool.ErrBusy
 	// ErrOpen is a wait that ended because the circuit has opened meanwhile.
 	ErrOpen = errors.New("the circuit has opened")
-	// ErrShortage is a dial that failed for want of something of the process's own. It tells nothing either.
+	// ErrShortage is a dial that failed for want of something of the process's own. It says nothing either.
 	ErrShortage = dial.ErrShortage
 	// ErrAborted is a wait whose request has gone away.
 	ErrAborted = pool.ErrAborted
