@@ -1,5 +1,5 @@
 // Package ferryman is a strict layer-7 reverse proxy: it speaks HTTP/1.1 and HTTP/2 to clients,
-// routes by path prefix, guards every upstream with a circuit breaker, probes upstreams in the
+// routes by path prefix, guards every upstream with a circuit breaker, checks their health in the
 // background and changes its configuration without dropping a connection.
 //
 // It does not rewrite bodies, cache, authenticate, balance over several upstreams of one route or

@@ -55,7 +55,7 @@ func (p *Proxy) stopAccepting() bool {
 
 func (p *Proxy) finish() {
 	close(p.stop)
-	p.snapshot.Load().leave(nil)
+	p.snapshot.Load().stop(nil)
 	p.closeEngines()
 	p.logRepeats(time.Now().Add(failureWindow))
 	p.endLog(logPatience)

@@ -102,7 +102,7 @@ func New(c config.Config, o Options) (*Proxy, error) {
 	})
 	p.metrics.Connections(p.frontend.Connections)
 	p.install(s)
-	s.enter(nil)
+	s.start(nil)
 	go p.upkeep()
 	return p, nil
 }
@@ -151,7 +151,7 @@ func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 }
 
 // Reload puts a new configuration into service as one swap: requests in flight end as they began.
-// An invalid one changes nothing and is counted; so is one that arrives after Shutdown.
+// An invalid one changes nothing and is counted. After Shutdown or Close it is ErrClosed.
 func (p *Proxy) Reload(c config.Config) error {
 	if err := c.Validate(); err != nil {
 		p.ReloadFailed(err)
@@ -169,9 +169,9 @@ func (p *Proxy) Reload(c config.Config) error {
 		return err
 	}
 	p.failed = ""
-	next.enter(prev)
+	next.start(prev)
 	p.install(next)
-	prev.leave(next)
+	prev.stop(next)
 	p.metrics.Reloaded(true, time.Now())
 	p.log.Info("configuration reloaded", "routes", len(c.Routes), "upstreams", len(next.upstreams))
 	return nil

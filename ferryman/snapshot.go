@@ -21,7 +21,7 @@ import (
 type snapshot struct {
 	exchange.Snapshot
 	config    config.Config
-	upstreams map[string]guarded // by host:port
+	upstreams map[string]checkedUpstream // by host:port
 }
 
 // install puts s into service.
@@ -30,8 +30,8 @@ func (p *Proxy) install(s *snapshot) {
 	p.shared.Snapshot.Store(&s.Snapshot)
 }
 
-// guarded is an upstream with its health checker.
-type guarded struct {
+// checkedUpstream is an upstream with its health checker.
+type checkedUpstream struct {
 	*upstream.Upstream
 	checker *health.Checker
 }
@@ -39,7 +39,7 @@ type guarded struct {
 // next builds the snapshot that follows prev, which may be nil. An upstream that stays keeps its
 // pool, its breaker and its checker.
 func (p *Proxy) next(prev *snapshot, c config.Config) (*snapshot, error) {
-	s := &snapshot{config: c, upstreams: make(map[string]guarded), Snapshot: exchange.Snapshot{
+	s := &snapshot{config: c, upstreams: make(map[string]checkedUpstream), Snapshot: exchange.Snapshot{
 		ConnectTimeout: c.ConnectTimeout, UpstreamTimeout: c.UpstreamTimeout,
 		BodyIdleTimeout: c.BodyIdleTimeout, ClientIdleTimeout: c.ClientIdleTimeout,
 		MaxConnections: c.MaxConnections, TrustedProxies: c.TrustedProxies,
@@ -71,17 +71,17 @@ func (p *Proxy) next(prev *snapshot, c config.Config) (*snapshot, error) {
 }
 
 // upstreamOf takes a route's upstream over from prev, or makes it.
-func (p *Proxy) upstreamOf(prev, s *snapshot, r config.Route) guarded {
+func (p *Proxy) upstreamOf(prev, s *snapshot, r config.Route) checkedUpstream {
 	if u, ok := s.upstreams[r.Upstream]; ok {
 		return u
 	}
 	policy := breaker.Config{Threshold: s.config.FailureThreshold, Cooldown: s.config.Cooldown(r)}
-	var u guarded
+	var u checkedUpstream
 	if prev != nil {
 		u = prev.upstreams[r.Upstream]
 	}
 	if u.Upstream == nil {
-		u = guarded{Upstream: upstream.New(r.Upstream, p.executors(), policy, p.dialer)}
+		u = checkedUpstream{Upstream: upstream.New(r.Upstream, p.executors(), policy, p.dialer)}
 		u.checker = health.New(r.Upstream, "ferryman/"+p.version, h1.ReadStatus, p.healthReport(u.Upstream))
 		u.checker.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return u.DialContext(ctx, p.goroutines) }
 	}
@@ -89,8 +89,8 @@ func (p *Proxy) upstreamOf(prev, s *snapshot, r config.Route) guarded {
 	return u
 }
 
-// enter starts what s has and prev had not, and applies the settings of those that stay.
-func (s *snapshot) enter(prev *snapshot) {
+// start starts what s has and prev had not, and applies the settings of those that stay.
+func (s *snapshot) start(prev *snapshot) {
 	c := &s.config
 	for _, r := range c.Routes {
 		s.upstreams[r.Upstream].Breaker().Configure(breaker.Config{Threshold: c.FailureThreshold, Cooldown: c.Cooldown(r)})
@@ -105,8 +105,8 @@ func (s *snapshot) enter(prev *snapshot) {
 	}
 }
 
-// leave stops what s has and next, which may be nil, has not.
-func (s *snapshot) leave(next *snapshot) {
+// stop stops what s has and next, which may be nil, has not.
+func (s *snapshot) stop(next *snapshot) {
 	for addr, u := range s.upstreams {
 		if next == nil || next.upstreams[addr].Upstream != u.Upstream {
 			u.checker.Stop()
@@ -124,7 +124,7 @@ func (p *Proxy) healthReport(u *upstream.Upstream) func(error) {
 		case err == nil && u.Breaker().HealthSucceeded(now):
 			observer{p}.CircuitChanged(u, "health check passed", nil)
 		case err != nil && u.Breaker().HealthFailed(now):
-			u.GiveUp()
+			u.FailWaiters()
 			observer{p}.CircuitChanged(u, "health check failed", err)
 		}
 	}

@@ -12,6 +12,6 @@
 //	e.Run()
 //	if !e.Complete() { ... } // the client's connection is not in step
 //
-// Read on in exchange.go, whose Run is a request's whole way: admit, forward (upload.go sends), relay (relay.go).
-// outcome.go is the table of what happens where that way ends early.
+// Read exchange.go: Run calls admit, allowed (probe.go), forward (upload.go sends) and relay. Early exits are fail and
+// refuse (verdict.go), with an Outcome of the table in outcome.go. frontend.go is what a client's side implements.
 package exchange

@@ -16,7 +16,7 @@ type Exchange struct {
 	Response h1.Response // the final head
 	Framing  h1.Framing  // of the response's body
 	Length   int64       // of the body, where Framing is h1.Length
-	Head     []byte      // the request's head as sent, kept for a second try; then the frontend's, for the response's
+	Head     []byte      // the request's head as sent, kept for a retry; later the frontend's buffer for the response's head
 
 	shared   *Shared
 	ex       netloop.Executor
@@ -32,18 +32,18 @@ type Exchange struct {
 	down   h1.Body
 
 	upload
-	heard    bool  // a byte of the response was received
-	judged   bool  // the breaker was told
-	unread   bool  // the response announced content that it must not have: what follows is in doubt
-	complete bool  // the response was relayed to its end
-	trouble  error // how the upstream failed, if there was an error
+	heard       bool  // bytes of the response have arrived: no retry
+	judged      bool  // the verdict was reported to the breaker
+	unread      bool  // a 204 or 205 announced a body: the connection is not reused
+	complete    bool  // a response was written to its end: the upstream's, or ferryman's own
+	upstreamErr error // the upstream's error, for the log
 }
 
-// Reset makes e ready for another request. All but its memory is new.
+// Reset prepares e for another request; its buffers are used again. The caller sets Request.
 func (e *Exchange) Reset(shared *Shared, ex netloop.Executor, snap *Snapshot, frontend Frontend, body Body) {
 	e.shared, e.ex, e.snap, e.frontend, e.body = shared, ex, snap, frontend, body
 	e.start = ex.Now()
-	e.route, e.up, e.trouble = nil, nil, nil
+	e.route, e.up, e.upstreamErr = nil, nil, nil
 	e.heard, e.judged, e.complete = false, false, false
 	e.upload.reset()
 }
@@ -51,7 +51,7 @@ func (e *Exchange) Reset(shared *Shared, ex netloop.Executor, snap *Snapshot, fr
 // Snapshot has the settings that hold for the exchange.
 func (e *Exchange) Snapshot() *Snapshot { return e.snap }
 
-// Route is where the request goes, once Run has called AppendHead.
+// Route is the request's route; it is set before AppendHead is called.
 func (e *Exchange) Route() *Route { return e.route }
 
 // Complete reports whether the client has got a whole response.
@@ -94,7 +94,7 @@ func (e *Exchange) admit() *Outcome {
 	}
 	_, r, ok, err := e.snap.Routes.Resolve(e.Request.Path)
 	if err != nil || !ok {
-		return unrouted(err, e.Request.Upgrade)
+		return routeOutcome(err, e.Request.Upgrade)
 	}
 	e.route = r
 	if e.Request.Upgrade && !r.Upgrade {

@@ -1,7 +1,10 @@
 package exchange_test
 
 import (
+	"errors"
+	"fmt"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -52,6 +55,7 @@ type counted struct {
 	answered []int
 	aborted  int
 	circuits []string
+	failures []string
 }
 
 func (c *counted) Head(time.Duration)  {}
@@ -60,9 +64,12 @@ func (c *counted) ClientAborted()      { c.aborted++ }
 func (c *counted) CircuitChanged(u *upstream.Upstream, cause string, _ error) {
 	c.circuits = append(c.circuits, u.Breaker().State().String()+": "+cause)
 }
-func (c *counted) RequestFailed(*upstream.Upstream, int, string, error) {}
+func (c *counted) RequestFailed(_ *upstream.Upstream, status int, cause string, err error) {
+	c.failures = append(c.failures, fmt.Sprint(status, " ", cause, ": ", errors.Is(err, os.ErrDeadlineExceeded)))
+}
 
-// rig is a proxy without a frontend: one route, /up, to an upstream that answers each connection with the same bytes.
+// rig is a proxy without a frontend: one route, /up, to an upstream that answers each connection with the same bytes, and
+// then closes it unless it stays.
 type rig struct {
 	shared            exchange.Shared
 	ex                *netloop.GoroutineEngine
@@ -70,7 +77,7 @@ type rig struct {
 	unrouted, counted counted
 }
 
-func newRig(t *testing.T, answer string) *rig {
+func newRig(t *testing.T, answer string, stays ...bool) *rig {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -85,6 +92,9 @@ func newRig(t *testing.T, answer string) *rig {
 				defer c.Close()
 				c.Read(make([]byte, 1000))
 				c.Write([]byte(answer))
+				if len(stays) > 0 {
+					c.Read(make([]byte, 1)) // the end
+				}
 			}()
 		}
 	}()
@@ -167,6 +177,17 @@ func TestRun_ResponseThatBreaksOffIsNotComplete(t *testing.T) {
 	require.Equal(t, 200, c.status)
 	require.False(t, c.ended)
 	require.Empty(t, r.counted.circuits)
+}
+
+// The read that waits for more of the body is where a pause is noticed.
+func TestRun_ResponseThatPausesForTooLongIsLogged(t *testing.T) {
+	r := newRig(t, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", true)
+	snap := *r.shared.Snapshot.Load()
+	snap.BodyIdleTimeout = 50 * time.Millisecond
+	r.shared.Snapshot.Store(&snap)
+	var c client
+	require.False(t, r.run(&c, exchange.Request{Path: []byte("/up")}))
+	require.Equal(t, []string{"200 response cut short: true"}, r.counted.failures)
 }
 
 func TestRun_ClientThatHasGoneCostsTheUpstreamNothing(t *testing.T) {

@@ -17,7 +17,7 @@ func (e *Exchange) forward() *Outcome {
 		if e.up == nil {
 			e.frontend.Stow(e)
 			if err := e.connect(again, sure); err != nil {
-				return e.notConnected(err)
+				return e.dialFailed(err)
 			}
 		}
 		if len(e.Head) == 0 {
@@ -44,14 +44,14 @@ func (e *Exchange) connect(fresh, sure bool) (err error) {
 	return err
 }
 
-// notConnected is the outcome where there is no connection.
-func (e *Exchange) notConnected(err error) *Outcome {
+// dialFailed is the outcome where there is no connection.
+func (e *Exchange) dialFailed(err error) *Outcome {
 	if e.frontend.Gone() {
 		return outcomeClientGone
 	}
-	o := unconnected(err)
-	if o != outcomeShortage && o != outcomeCircuitOpen { // one line in the log stands for all
-		e.trouble = err
+	o := dialOutcome(err)
+	if o != outcomeShortage && o != outcomeCircuitOpen { // these are logged once elsewhere, not per request
+		e.upstreamErr = err
 	}
 	return o
 }
@@ -63,7 +63,7 @@ func (e *Exchange) mayRepeat(err error) bool {
 		!(errors.As(err, &timeout) && timeout.Timeout())
 }
 
-// explain is the outcome of a failed attempt: whose fault it was.
+// explain is the outcome of a failed attempt: the client's fault or the upstream's.
 func (e *Exchange) explain(err error) *Outcome {
 	e.endUpload()
 	switch {
@@ -72,8 +72,8 @@ func (e *Exchange) explain(err error) *Outcome {
 	case e.bodyErr != nil, errors.Is(err, ErrClientGone), e.frontend.Gone():
 		return outcomeClientGone
 	}
-	e.trouble = err
-	return unanswered(err, e.Request.Bodiless)
+	e.upstreamErr = err
+	return responseOutcome(err, e.Request.Bodiless)
 }
 
 // attempt sends the request on e.up and reads the final response head.
@@ -118,15 +118,15 @@ func (e *Exchange) awaitHead() error {
 			return ErrClientGone
 		}
 		if e.Response.Status == 100 {
-			e.restartClock()
+			e.awaitBody()
 		}
 		e.Response.Reset()
 	}
 }
 
 var (
-	// errUnasked is a response that nobody asked for: a 101 out of nowhere, 1xx without end.
+	// errUnasked is a 101 without an Upgrade request, or too many 1xx responses.
 	errUnasked = &h1.Error{Status: 502, Cause: "unasked response"}
-	// ErrClientGone is a client that takes no more, or whose body nobody waits for.
+	// ErrClientGone is a client that cannot be written to, or whose body is not wanted any more.
 	ErrClientGone = errors.New("client gone")
 )

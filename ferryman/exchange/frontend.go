@@ -13,7 +13,7 @@ type Request struct {
 	Path       []byte
 	Idempotent bool
 	Bodiless   bool
-	Empty      bool // a body was to be expected, and its length is 0
+	Empty      bool // the method expects a body and there is none: Content-Length is 0
 	Chunked    bool // the body's length is not known
 	Expect     bool // the body waits for a 100
 	Upgrade    bool
@@ -27,15 +27,15 @@ type Request struct {
 type Frontend interface {
 	// AppendHead appends the request's head as the upstream gets it.
 	AppendHead(dst []byte, e *Exchange) []byte
-	// Stow returns to the pool what a large head takes, where AppendHead can append it once more.
+	// Stow may free a large Head while the request waits; AppendHead then builds it again.
 	Stow(e *Exchange)
 	// Reply sends a response of ferryman's own.
 	Reply(o *Outcome, retryAfter time.Duration)
 	// Interim relays a 1xx head.
 	Interim(r *h1.Response) error
-	// Begin relays the final head. Nothing need be sent before Flush.
+	// Begin relays the final head. It may be buffered until Flush.
 	Begin(e *Exchange) error
-	// Free is where the next payload of the response goes, Written how much was put there. Flush sends what waits,
+	// Free returns buffer space for the response's body, Written commits n bytes of it, Flush sends what is buffered,
 	// End ends the response.
 	Free() ([]byte, error)
 	Written(n int)
@@ -53,8 +53,8 @@ type Frontend interface {
 
 // Body is the body of a request, in whatever protocol it comes.
 type Body interface {
-	// Started reports whether Read will not block, Whole whether none will until the body's end, Done
-	// whether that was read.
+	// Started: Read will not block. Whole: the rest of the body has arrived. Done: it was read
+	// to its end.
 	Started() bool
 	Whole() bool
 	Done() bool

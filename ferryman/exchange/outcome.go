@@ -58,8 +58,8 @@ func Malformed(status int) *Outcome {
 	return malformed[400]
 }
 
-// unrouted is the outcome where no route was found.
-func unrouted(err error, upgrade bool) *Outcome {
+// routeOutcome is the outcome where no route was found.
+func routeOutcome(err error, upgrade bool) *Outcome {
 	switch {
 	case upgrade:
 		return outcomeUpgrade
@@ -69,9 +69,9 @@ func unrouted(err error, upgrade bool) *Outcome {
 	return outcomeNoRoute
 }
 
-// unconnected is the outcome where there is no connection to an upstream. What is ferryman's own, a shortage or the wait for other
+// dialOutcome is the outcome where there is no connection to an upstream. What is ferryman's own, a shortage or the wait for other
 // requests' dials, says nothing about the upstream.
-func unconnected(err error) *Outcome {
+func dialOutcome(err error) *Outcome {
 	switch {
 	case errors.Is(err, upstream.ErrShortage):
 		return outcomeShortage
@@ -85,9 +85,9 @@ func unconnected(err error) *Outcome {
 	return outcomeDial
 }
 
-// unanswered turns an error of the upstream's side, met before its head was there, into an outcome.
+// responseOutcome turns an error of the upstream's side, met before its head was there, into an outcome.
 // bodiless: the request had no body, so that a time-out is the upstream's alone.
-func unanswered(err error, bodiless bool) *Outcome {
+func responseOutcome(err error, bodiless bool) *Outcome {
 	var syntax *h1.Error
 	switch {
 	case errors.As(err, &syntax):

@@ -26,8 +26,8 @@ func (e *Exchange) allowed(now time.Time) (ok bool) {
 // up to probeMore: the pauses of a client that keeps sending add up as well.
 const probeWaits, probeMore = time.Second, 4 * time.Second
 
-// probeBody is the body of a request that is the probe. The slot goes back when its reader has waited for
-// the client for too long, and is held as soon as all has come.
+// probeBody is the body of a request that is the probe. The slot is released when the client
+// keeps its reader waiting for too long, and no longer yields once the body was read.
 type probeBody struct {
 	Body
 	ticket breaker.Ticket

@@ -9,7 +9,7 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/tunnel"
 )
 
-// relay passes the final head and the body down to the client. From here on trouble shows as
+// relay passes the final head and the body down to the client. From here on upstreamErr shows as
 // truncation only.
 func (e *Exchange) relay() {
 	now := e.ex.Now()
@@ -59,6 +59,7 @@ func (e *Exchange) stream() error {
 			}
 			e.limitPause()
 			if err := e.down.Await(); err != nil {
+				e.upstreamErr = err
 				return err
 			}
 		}
@@ -72,14 +73,14 @@ func (e *Exchange) stream() error {
 		n, err := e.down.Read(free)
 		e.frontend.Written(n)
 		if err != nil && !errors.Is(err, io.EOF) {
-			e.trouble = err
+			e.upstreamErr = err
 			return err
 		}
 	}
 	return e.frontend.End(e.down.Trailer())
 }
 
-// limitPause limits how long the upstream may pause within the body. The header timeout is over.
+// limitPause limits how long the upstream may pause within the body. It replaces the response-head time-out.
 func (e *Exchange) limitPause() {
 	var at time.Time
 	if d := e.snap.BodyIdleTimeout; d > 0 {
@@ -90,22 +91,22 @@ func (e *Exchange) limitPause() {
 
 // abandon ends a response that cannot be completed. The verdict was given with the head.
 func (e *Exchange) abandon() {
-	_ = e.frontend.Flush() // what came before the trouble
+	_ = e.frontend.Flush() // what came before the upstreamErr
 	if e.frontend.Gone() {
 		e.route.Counters.ClientAborted()
-	} else if e.trouble != nil {
-		e.shared.Observer.RequestFailed(e.route.Upstream, e.Response.Status, "response cut short", e.trouble)
+	} else if e.upstreamErr != nil {
+		e.shared.Observer.RequestFailed(e.route.Upstream, e.Response.Status, "response cut short", e.upstreamErr)
 	}
 	e.endUpload()
 	e.drop()
 }
 
-// lastBytes is how long the end of an upload may take once the response to it was relayed.
+// lastBytes is the grace period for the end of an upload after its response was relayed.
 const lastBytes = 100 * time.Millisecond
 
 // returnUpstream puts the upstream's connection back into its pool if both messages went through whole.
 func (e *Exchange) returnUpstream() {
-	if e.read.Load() && e.uploadEnded != nil { // the last bytes are on their way: they get a moment
+	if e.read.Load() && e.uploadEnded != nil { // the body was read, and its last write is not done
 		e.up.SetWriteDeadline(e.ex.Now().Add(lastBytes))
 		e.uploadEnded.Wait()
 	}

@@ -25,7 +25,7 @@ type Snapshot struct {
 // Route is what an exchange needs of its route.
 type Route struct {
 	Upstream *upstream.Upstream
-	Cut      int  // bytes of the path that strip_prefix takes away
+	Cut      int  // length of the prefix to strip from the path; 0: none
 	Upgrade  bool // 101 is allowed
 	Counters Counters
 }

@@ -16,14 +16,14 @@ import (
 type upload struct {
 	out         h1.Writer
 	uploadEnded netloop.Event // set when the coroutine has ended; nil: there is none
-	read        atomic.Bool   // the client's body was read to its end, so its connection is in step
-	sent        atomic.Bool   // the request was sent whole, so the upstream's is
+	read        atomic.Bool   // the request's body was read to its end: the client's connection can be reused
+	sent        atomic.Bool   // the request was sent completely: the upstream's connection can be reused
 	stopping    atomic.Bool   // the exchange ends the coroutine: what fails now is not the client's fault
 	bodyErr     error         // why the client's body failed; read it once uploadEnded is set
 
 	mu         sync.Mutex // guards what follows, and the read deadline until seen is set
-	seen       bool       // the final head is there: the header timeout is over
-	tunnelling bool       // the connection became a tunnel: the end of the client's side is no departure
+	seen       bool       // the final response head has arrived: its time-out is over
+	tunnelling bool       // the connection became a tunnel: a FIN from the client does not mean that it left
 }
 
 func (u *upload) reset() {
@@ -134,7 +134,7 @@ func (e *Exchange) uploadRest() {
 	case e.bodyErr != nil:
 		e.up.Abort() // wakes the coroutine that awaits the response
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		e.setClock(e.ex.Now()) // the upstream takes nothing: that is its time-out
+		e.setHeadDeadline(e.ex.Now()) // the upstream has stopped reading: that is its time-out
 	default:
 		_ = e.responseBehind(err)
 	}
@@ -159,12 +159,12 @@ func (e *Exchange) pump() error {
 		}
 		if waiting {
 			waiting = false
-			e.setClock(time.Time{}) // the client goes on: now its pauses do not count
+			e.setHeadDeadline(time.Time{}) // the client goes on: now its pauses do not count
 		}
 	}
 }
 
-// wholeSent starts the header timeout, and from here on a client that ends its side has gone away.
+// wholeSent starts the response-head time-out; from here on a FIN from the client counts as leaving.
 func (e *Exchange) wholeSent() {
 	e.sent.Store(true)
 	deadline := e.ex.Now().Add(e.snap.UpstreamTimeout)
@@ -178,18 +178,18 @@ func (e *Exchange) wholeSent() {
 	}
 }
 
-// restartClock is for the moment that the upstream asked for the body: it is the client's turn.
-func (e *Exchange) restartClock() {
+// awaitBody is called on a 100 (Continue): the upstream's time-out stops, for the client must send now.
+func (e *Exchange) awaitBody() {
 	if b, ok := e.body.(*probeBody); ok {
 		b.ask()
 	}
 	if !e.sent.Load() {
-		e.setClock(time.Time{})
+		e.setHeadDeadline(time.Time{})
 	}
 }
 
-// setClock moves the header timeout as long as no final head is there.
-func (e *Exchange) setClock(deadline time.Time) {
+// setHeadDeadline moves the header timeout as long as no final head is there.
+func (e *Exchange) setHeadDeadline(deadline time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.seen {
@@ -204,13 +204,13 @@ func (e *Exchange) headSeen() {
 	e.seen = true
 }
 
-// responseBehind is for a request that the upstream takes no more of: its response may be there
-// already, and counts. What does not come soon does not come.
+// responseBehind handles a failed write to the upstream: it may have responded early (a 413, say), so the
+// response's head gets one more second.
 func (e *Exchange) responseBehind(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	e.setClock(e.ex.Now().Add(min(time.Second, e.snap.UpstreamTimeout)))
+	e.setHeadDeadline(e.ex.Now().Add(min(time.Second, e.snap.UpstreamTimeout)))
 	return nil
 }
 

@@ -25,8 +25,8 @@ func (e *Exchange) judge(v verdict, cause string) {
 		}
 	case failure:
 		if e.ticket.Failure(now) {
-			e.route.Upstream.GiveUp()
-			e.shared.Observer.CircuitChanged(e.route.Upstream, cause, e.trouble)
+			e.route.Upstream.FailWaiters()
+			e.shared.Observer.CircuitChanged(e.route.Upstream, cause, e.upstreamErr)
 		}
 	default:
 		e.ticket.Release(now)
@@ -35,8 +35,8 @@ func (e *Exchange) judge(v verdict, cause string) {
 
 // fail ends an admitted exchange whose upstream gave no response.
 func (e *Exchange) fail(o *Outcome) {
-	if e.trouble != nil {
-		e.shared.Observer.RequestFailed(e.route.Upstream, o.Status, o.cause, e.trouble)
+	if e.upstreamErr != nil {
+		e.shared.Observer.RequestFailed(e.route.Upstream, o.Status, o.cause, e.upstreamErr)
 	}
 	e.judge(o.verdict, o.cause)
 	e.drop()
@@ -47,7 +47,7 @@ func (e *Exchange) fail(o *Outcome) {
 	e.refuse(o)
 }
 
-// refuse answers by itself.
+// refuse sends ferryman's own response.
 func (e *Exchange) refuse(o *Outcome) {
 	var retryAfter time.Duration
 	if o == outcomeCircuitOpen {
@@ -70,8 +70,8 @@ func (e *Exchange) drop() {
 	}
 }
 
-// leave is the way out of every exchange, panics included: no connection, no probe's slot stays
-// behind.
+// leave is deferred by Run, so that it runs on a panic as well: it frees the connection, the probe's slot and the
+// upload.
 func (e *Exchange) leave() {
 	e.endUpload()
 	e.frontend.Guard(nil)

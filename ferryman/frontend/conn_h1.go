@@ -19,16 +19,16 @@ type connH1 struct {
 	entry *entry
 	in    h1.Reader
 
-	origin
+	sender
 	body  h1.Body
 	out   h1.Writer
 	shut  bool // this exchange is the connection's last
-	begun bool // something was read before: what comes is no preface
+	begun bool // something was read before: an HTTP/2 preface is not accepted any more
 }
 
 // serveH1 serves the requests of one connection, one after another, until either side ends it.
 func (s *Server) serveH1(ex netloop.Executor, raw netloop.Conn, conn net.Conn, e *entry) {
-	c := &connH1{srv: s, ex: ex, raw: raw, conn: conn, entry: e, origin: originOf(raw, conn)}
+	c := &connH1{srv: s, ex: ex, raw: raw, conn: conn, entry: e, sender: senderOf(raw, conn)}
 	c.in.Reset(h1.Awaited(conn))
 	c.serve()
 }
@@ -56,7 +56,7 @@ func (c *connH1) resume(ex netloop.Executor, conn netloop.Conn) {
 	c.serve()
 }
 
-// loop returns true where the connection went on as HTTP/2, which may have ended, or on another executor.
+// loop serves requests until the connection ends (false) or is handed over to HTTP/2 or another executor (true).
 func (c *connH1) loop() (handedOver bool) {
 	for c.awaitRequest() {
 		e := c.srv.borrowExchange()
@@ -159,8 +159,8 @@ func (c *connH1) limitPause() {
 
 func (c *connH1) StopBody() { c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// Guard takes the end of the client's side for a departure only behind its body: within, it is a body cut
-// short, which is for whoever reads it to notice.
+// Guard counts a FIN as leaving only after the request's body: before, it is a truncated body, which the reader of
+// the body reports.
 func (c *connH1) Guard(victim netloop.Aborter) {
 	if victim == nil || c.body.Done() {
 		c.raw.Guard(victim)

@@ -24,7 +24,7 @@ type connH2 struct {
 	ex    netloop.Executor
 	raw   netloop.Conn // the socket
 	conn  net.Conn     // the socket, or TLS above it
-	from  origin       // without a request
+	from  sender       // without a request
 	entry *entry
 
 	// What follows belongs to the reader.
@@ -34,14 +34,14 @@ type connH2 struct {
 	opening headH2 // whose header block is read
 	begun   bool   // a byte of the current frame has come
 	payload bool   // the current frame is DATA
-	strict  bool   // the read deadline is that of a frame, not of idleness
+	strict  bool   // the read deadline is HeadTimeout, not the idle time-out
 	gap     bool   // the client has left stream numbers out
 
 	mu      sync.Mutex // guards what follows, and what the streams say it does
 	streams map[uint32]*streamH2
 	startsH2
 	running   int       // coroutines of streams
-	alone     condQueue // for running to become 0
+	alone     condQueue // woken when running is 0
 	open      int       // streams that count against the limit
 	last      uint32    // the highest stream that the client has opened
 	idle      time.Time // since when there is no stream
@@ -61,7 +61,7 @@ const (
 )
 
 func newConnH2(srv *Server, ex netloop.Executor, raw netloop.Conn, conn net.Conn) *connH2 {
-	c := &connH2{srv: srv, ex: ex, raw: raw, conn: conn, from: originOf(raw, conn), blocks: h2.NewDecoder(),
+	c := &connH2{srv: srv, ex: ex, raw: raw, conn: conn, from: senderOf(raw, conn), blocks: h2.NewDecoder(),
 		streams: make(map[uint32]*streamH2), idle: ex.Now()}
 	c.send, c.startMore = c.flush, c.resumeStarting
 	c.window, c.initial = defaultWindow, defaultWindow
@@ -202,8 +202,8 @@ func (c *connH2) arm() {
 
 func (c *connH2) idleTimeout() time.Duration { return c.srv.shared.Snapshot.Load().ClientIdleTimeout }
 
-// patient reports whether the read deadline passed without a reason to end. It is moved then, and
-// not with each request.
+// patient reports whether the connection is not really idle after its read deadline, and extends it:
+// cheaper than setting it with each request.
 func (c *connH2) patient() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

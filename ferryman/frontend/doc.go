@@ -1,8 +1,8 @@
 // Package frontend is the client's side of the proxy: it accepts connections, speaks HTTP/1.1 and HTTP/2 on them, with
 // TLS or without, and turns what comes into requests of package exchange and their outcomes into bytes.
 //
-// It chooses no upstream and decides nothing about a request that it could read; it knows no configuration file and
-// no metrics.
+// It chooses no upstream; a request that it could read is accepted or refused by exchange. It knows no configuration
+// file and no metrics.
 //
 //	s := frontend.New(frontend.Options{Shared: shared, Engine: engine, Goroutines: goroutines, Log: logger})
 //	go s.Serve(listener)

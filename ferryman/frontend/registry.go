@@ -51,7 +51,7 @@ func (r *registry) add(c *entry, limit int) bool {
 	return true
 }
 
-// during keeps c as long as serve lasts, and after it if the connection goes on elsewhere.
+// during runs serve, then removes c unless the connection was handed over.
 func (r *registry) during(c *entry, serve func() (goesOn bool)) {
 	goesOn := false
 	defer func() {
@@ -62,14 +62,14 @@ func (r *registry) during(c *entry, serve func() (goesOn bool)) {
 	goesOn = serve()
 }
 
-// drainBy has a drain of c begin with drain.
+// drainBy sets the function that begins a drain of c.
 func (r *registry) drainBy(c *entry, drain func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.drain = drain
 }
 
-// abortBy has c, which is elsewhere now, ended by abort.
+// abortBy replaces c's abort function when the connection has moved.
 func (r *registry) abortBy(c *entry, abort func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -33,18 +33,18 @@ var (
 	dropFromResponse  = set(hopByHop...)
 )
 
-// origin is a request's head and what is known of its sender: what the head for the upstream is
-// made from, for both protocols.
-type origin struct {
-	req    *h1.Request
-	secure bool
-	peer   netip.Addr
-	shown  string // peer as X-Forwarded-For has it
+// sender is the client's request head and address, from which the head for the upstream is built,
+// for both protocols.
+type sender struct {
+	req      *h1.Request
+	secure   bool
+	peer     netip.Addr
+	peerText string // peer as X-Forwarded-For has it
 }
 
-func originOf(raw netloop.Conn, conn net.Conn) origin {
-	o := origin{secure: conn != net.Conn(raw)}
-	o.peer, o.shown = peerOf(raw.RemoteAddr())
+func senderOf(raw netloop.Conn, conn net.Conn) sender {
+	o := sender{secure: conn != net.Conn(raw)}
+	o.peer, o.peerText = peerOf(raw.RemoteAddr())
 	return o
 }
 
@@ -60,7 +60,7 @@ func peerOf(a net.Addr) (netip.Addr, string) {
 
 // appendHead writes the request's head for the upstream. The fields that stay are copied as
 // ranges; ferryman's own follow.
-func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
+func (o *sender) appendHead(dst []byte, e *exchange.Exchange) []byte {
 	r := o.req
 	dst = append(append(dst, r.Method()...), ' ')
 	dst = append(r.AppendTarget(dst, e.Route().Cut), " HTTP/1.1\r\nHost: "...)
@@ -69,9 +69,9 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 	} else { // HTTP/1.0 without Host
 		dst = append(append(dst, e.Route().Upstream.Addr()...), "\r\n"...)
 	}
-	believed := isTrusted(e.Snapshot().TrustedProxies, o.peer)
+	trusted := isTrusted(e.Snapshot().TrustedProxies, o.peer)
 	drop := dropFromUntrusted
-	if believed {
+	if trusted {
 		drop = dropFromTrusted
 	}
 	drop[h1.MaxForwards] = r.MaxForwards > 0
@@ -79,7 +79,7 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 	if drop[h1.MaxForwards] {
 		dst = h1.AppendField(dst, "Max-Forwards", strconv.FormatInt(r.MaxForwards-1, 10))
 	}
-	dst = o.appendForwarded(dst, believed)
+	dst = o.appendForwarded(dst, trusted)
 	switch {
 	case e.Request.Chunked:
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
@@ -99,14 +99,14 @@ func (o *origin) appendHead(dst []byte, e *exchange.Exchange) []byte {
 
 // appendForwarded appends X-Forwarded-For, X-Forwarded-Proto and Via. What a trusted peer has sent is
 // kept, the peer's own address behind it.
-func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
+func (o *sender) appendForwarded(dst []byte, trusted bool) []byte {
 	dst = append(dst, "X-Forwarded-For: "...)
 	proto := "http"
 	if o.secure {
 		proto = "https"
 	}
 	var proxied []byte
-	if believed {
+	if trusted {
 		for i := range o.req.Fields {
 			f := &o.req.Fields[i]
 			switch value := o.req.ValueOf(f); {
@@ -118,7 +118,7 @@ func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
 			}
 		}
 	}
-	dst = append(append(dst, o.shown...), "\r\nX-Forwarded-Proto: "...)
+	dst = append(append(dst, o.peerText...), "\r\nX-Forwarded-Proto: "...)
 	if proxied == nil {
 		dst = append(dst, proto...)
 	} else {
@@ -127,7 +127,7 @@ func (o *origin) appendForwarded(dst []byte, believed bool) []byte {
 	return append(dst, "\r\nVia: 1.1 ferryman\r\n"...)
 }
 
-// isTrusted reports whether a peer's forwarding fields are believed.
+// isTrusted reports whether a peer's forwarding fields are trusted.
 func isTrusted(proxies []netip.Prefix, peer netip.Addr) bool {
 	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(peer) })
 }

@@ -85,3 +85,13 @@ func (c *connH1) refuseHead(err error) {
 	c.Reply(o, 0)
 	c.srv.linger(c.ex, &c.in, c.conn, lingerTime)
 }
+
+// AppendHead is for one time only: the buffer that the head was read into is given back.
+func (c *connH1) AppendHead(dst []byte, e *exchange.Exchange) []byte {
+	dst = c.sender.appendHead(dst, e)
+	c.in.Trim()
+	return dst
+}
+
+// Stow keeps the head: it is no larger than what has come of it.
+func (c *connH1) Stow(*exchange.Exchange) {}

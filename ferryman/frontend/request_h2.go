@@ -53,7 +53,7 @@ func (s *streamH2) malformed() *exchange.Outcome {
 	return malformedH2
 }
 
-// appendHead reads the fields once more where the head was stowed.
+// AppendHead reads the fields once more where the head was stowed.
 func (s *streamH2) AppendHead(dst []byte, e *exchange.Exchange) []byte {
 	if s.raw == nil {
 		s.parse()
@@ -61,7 +61,7 @@ func (s *streamH2) AppendHead(dst []byte, e *exchange.Exchange) []byte {
 	if s.large() {
 		dst = borrowHead()
 	}
-	dst = s.origin.appendHead(dst, e)
+	dst = s.sender.appendHead(dst, e)
 	if s.large() {
 		returnHead(s.raw)
 		s.raw, e.Request.Path = nil, nil
@@ -70,7 +70,7 @@ func (s *streamH2) AppendHead(dst []byte, e *exchange.Exchange) []byte {
 	return dst
 }
 
-// stow gives back a large head: a few bytes of the client's may have made it.
+// Stow gives back a large head: a few bytes of the client's may have made it.
 func (s *streamH2) Stow(e *exchange.Exchange) {
 	if s.large() {
 		returnHead(e.Head)

@@ -8,16 +8,6 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/h1"
 )
 
-// AppendHead is for one time only: the buffer that the head was read into is given back.
-func (c *connH1) AppendHead(dst []byte, e *exchange.Exchange) []byte {
-	dst = c.origin.appendHead(dst, e)
-	c.in.Trim()
-	return dst
-}
-
-// Stow keeps the head: it is no larger than what has come of it.
-func (c *connH1) Stow(*exchange.Exchange) {}
-
 // Reply sends a response of ferryman's own, and announces the close where the connection is in
 // doubt: after anything but a plain refusal, and where a body was not read.
 func (c *connH1) Reply(o *exchange.Outcome, retryAfter time.Duration) {

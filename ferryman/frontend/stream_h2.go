@@ -14,7 +14,7 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// streamH2 is one HTTP/2 stream: the front of an exchange and the body of its request. It is
+// streamH2 is one HTTP/2 stream: the Frontend of an exchange and the body of its request. It is
 // borrowed for the stream and serves many.
 type streamH2 struct {
 	e         exchange.Exchange
@@ -22,7 +22,7 @@ type streamH2 struct {
 	coroutine func() // run, made once
 	c         *connH2
 	id        uint32
-	origin
+	sender
 	fields   h2.Fields
 	raw      []byte    // the head as HTTP/1.1, which the fields of req refer to; nil: it is made again when needed
 	out      h1.Writer // the payload of the response
@@ -62,7 +62,7 @@ func borrowStream(c *connH2, h headH2) *streamH2 {
 		s = new(streamH2)
 		s.coroutine, s.sink.s = s.run, s
 	}
-	s.c, s.id, s.origin, s.opened = c, h.id, c.from, c.ex.Now()
+	s.c, s.id, s.sender, s.opened = c, h.id, c.from, c.ex.Now()
 	s.window, s.size, s.received = c.initial, firstWindow, flow{left: c.firstWindow()}
 	s.taken, s.ended, s.counts, s.code = 0, h.ended, true, http2.ErrCodeInternal
 	s.stopped, s.finished, s.lost, s.sent, s.answered, s.short = false, false, false, false, false, false
@@ -107,7 +107,7 @@ func (s *streamH2) run() {
 	defer s.finish()
 	e, c := &s.e, s.c
 	e.Reset(c.srv.shared, c.ex, c.srv.shared.Snapshot.Load(), s, s)
-	s.origin.req = &s.req
+	s.sender.req = &s.req
 	s.out.Reset(c.ex, &s.sink, 0)
 	o := s.parse()
 	if !s.large() { // or else when the head was sent, or has to wait

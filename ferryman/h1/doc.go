@@ -2,7 +2,7 @@
 // decides how a body is framed, decodes and encodes bodies. What is doubtful is refused, never
 // repaired, for leniency is what request smuggling lives on.
 //
-// It does no routing, adds and removes no field of its own accord, and never looks at a clock.
+// It does no routing and adds or removes no field of its own accord. Only Writer knows the time, from its Clock.
 //
 //	in := h1.NewReader(conn)
 //	var req h1.Request

@@ -1,5 +1,5 @@
-// Package h2 is what an end of an HTTP/2 connection is made of (RFC 9113): frames, which golang.org/x/net/http2 parses and
-// this package borrows a parser for; header blocks, decoded within limits that no compression gets around (RFC 7541);
+// Package h2 is what an end of an HTTP/2 connection is made of (RFC 9113): frames, parsed by golang.org/x/net/http2, whose
+// parsers this package pools; header blocks, decoded within limits that no compression gets around (RFC 7541);
 // a request's head in the form of HTTP/1.1, for its codec to read; a queue for what has come of a body; the
 // streams that were reset lately.
 //

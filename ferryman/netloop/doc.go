@@ -1,7 +1,7 @@
 // Package netloop runs connections: it accepts and dials them, and runs the straight-line functions
 // ("coroutines") that serve them. On the Goroutines engine a coroutine is a goroutine.
 //
-// Two engines implement it. Goroutines uses the runtime's own poller and works everywhere.
+// There are two engines. Goroutines uses the runtime's own poller and works everywhere.
 // Loops (Linux) runs one epoll loop per processor and every coroutine on the goroutine of its loop,
 // so that both sides of a proxied request live on one thread. Code written against Conn and
 // Executor runs on either without knowing which.

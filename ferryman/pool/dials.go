@@ -8,7 +8,7 @@ import (
 	"github.com/Bunty9/ferryman/ferryman/netloop"
 )
 
-// MaxDials bounds the dials that are under way, of all executors together. It is half of a backlog of 128, which many
+// MaxDials bounds the dials in progress over all executors, unless leastDials for each is more. It is half of a backlog of 128, which many
 // servers listen with: where a backlog is full the kernel drops SYNs, each of which costs a second, and dials time out.
 // leastDials is the share of each executor at least: a SYN that was lost on its way must not hold up all.
 const MaxDials, leastDials = 64, 2
@@ -74,7 +74,7 @@ func (s *stack[C]) wake(w *Waiter[C], c C, err error) {
 	w.event = nil
 }
 
-// late ends the wait of w for an event, if it lasts. If not, w may have become somebody else's, and is not touched.
+// late ends the wait of w by its time-out, unless it is over: w may be reused by then, so the event must be the same.
 func (s *stack[C]) late(w *Waiter[C], event netloop.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *stack[C]) fail(w *Waiter[C], err error) {
 	s.wake(w, none, err)
 }
 
-func (s *stack[C]) giveUp(err error) {
+func (s *stack[C]) failAll(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.waiting.first != nil {

@@ -1,4 +1,4 @@
-// Package pool keeps idle connections to one place, and has those wait in order that find none: a connection that comes
+// Package pool keeps idle connections to one place, and queues those that find none: a connection that comes
 // free or was dialled goes to whoever has waited longest. Each executor has a stack of its own, newest on top, so that
 // the surplus grows old at the bottom, and so many dials at a time that a backlog of 128 is not flooded.
 //

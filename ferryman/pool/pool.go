@@ -31,8 +31,8 @@ func New[C io.Closer](executors int, dial func(netloop.Executor, time.Duration) 
 	return p
 }
 
-// stack is the idle connections of one executor. Its lock is uncontended: only the executor itself, and the scrape
-// through size, come here.
+// stack is the idle connections and the waiters of one executor. A loop has its own, so its lock is rarely contended;
+// goroutines share one. A scrape of the metrics reads size, without the lock.
 type stack[C io.Closer] struct {
 	size     atomic.Int64 // len(idle), for readers without the lock
 	maxDials int
@@ -40,7 +40,7 @@ type stack[C io.Closer] struct {
 	mu      sync.Mutex // guards what follows
 	idle    []C
 	ex      netloop.Executor // the executor whose connections these are; nil until somebody waits for the first
-	waiting queue[C]         // while somebody does, nothing is pooled but what only others could use
+	waiting queue[C]         // while it is not empty, nothing is pooled unless all in it want fresh ones
 	dials   int              // under way
 }
 
@@ -128,8 +128,8 @@ func (s *stack[C]) filter(keep func(C, time.Time) bool) {
 	s.size.Store(int64(len(kept)))
 }
 
-// GiveUp ends all waits with err, soon.
-func (p *Pool[C]) GiveUp(err error) { p.each(func(s *stack[C]) { s.giveUp(err) }) }
+// FailWaiters ends all waits with err, soon.
+func (p *Pool[C]) FailWaiters(err error) { p.each(func(s *stack[C]) { s.failAll(err) }) }
 
 // each runs f for every stack in use, on the executor whose connections it holds.
 func (p *Pool[C]) each(f func(*stack[C])) {

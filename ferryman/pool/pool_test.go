@@ -134,6 +134,6 @@ func TestWaiter_EndsWithWhatItsDialOrTheOwnerSays(t *testing.T) {
 
 	got = r.wait(t, &w, false)
 	over := errors.New("over")
-	r.GiveUp(over)
+	r.FailWaiters(over)
 	require.ErrorIs(t, (<-got).err, over)
 }

@@ -38,12 +38,12 @@ func (w *Waiter[C]) Reset(p *Pool[C], ex netloop.Executor, fresh bool) {
 // Wait waits for a connection, within timeout; 0 or less is no limit but the system's. A dial that this begins goes on
 // for others if w is aborted or served sooner.
 func (w *Waiter[C]) Wait(timeout time.Duration) (c C, err error) {
-	p, s, ex := w.pool, &w.pool.stacks[w.ex.Index()], w.ex // w itself may be another request's when they are used
+	p, s, ex := w.pool, &w.pool.stacks[w.ex.Index()], w.ex // copies: w may be reused before the closures run
 	event, dials, err := s.enter(w)
 	switch {
 	case err != nil:
 		return c, err
-	case dials: // its outcome, or that of an earlier one, is there in time
+	case dials: // no timer: this dial or an earlier one ends within timeout
 		ex.Go(func() { p.dialFor(s, ex, timeout) })
 	case timeout > 0:
 		defer netloop.After(timeout, func() { ex.Post(func() { s.late(w, event) }) }).Stop()

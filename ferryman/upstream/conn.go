@@ -18,26 +18,26 @@ type Conn struct {
 	reused bool          // it was in the pool
 	since  time.Time     // when it was put back
 	born   time.Time     // when it was dialled
-	share  float64       // of the upstream's largest age that is this one's
-	known  *[]netip.Addr // those of the upstream's addresses among which this one's was found
+	share  float64       // this connection's maximum age, as a factor of the upstream's: 0.9 to 1.1
+	known  *[]netip.Addr // the list of addresses that this one's was last found in
 
-	doubtful bool // the last answer had no body by rule: bytes of one may follow all the same
+	doubtful bool // the last response had no body by rule (HEAD, 204, 304) and may have one all the same
 }
 
 // Reused reports whether an earlier exchange used the connection: then its failure may only mean
 // that the upstream had closed it.
 func (c *Conn) Reused() bool { return c.reused }
 
-// worn reports whether the connection takes no other exchange, whatever can be read from it: it is too old, or
+// expired reports whether the connection takes no other exchange, whatever can be read from it: it is too old, or
 // leads to an address that the upstream's name has lost.
-func (c *Conn) worn(now time.Time) bool {
+func (c *Conn) expired(now time.Time) bool {
 	age, limit := float64(now.Sub(c.born)), c.up.maxAge.Load()
-	return limit > 0 && age > c.share*float64(limit) || !c.leadsThere()
+	return limit > 0 && age > c.share*float64(limit) || !c.addrCurrent()
 }
 
 // fit reports whether the connection can carry another exchange. sure asks the kernel.
 func (c *Conn) fit(now time.Time, sure bool) bool {
-	if c.worn(now) {
+	if c.expired(now) {
 		return false
 	}
 	if sure || c.doubtful {
@@ -46,8 +46,8 @@ func (c *Conn) fit(now time.Time, sure bool) bool {
 	return c.SeemsQuiet()
 }
 
-// leadsThere reports whether the connection is one to an address that the upstream's name has still.
-func (c *Conn) leadsThere() bool {
+// addrCurrent reports whether the connection is one to an address that the upstream's name has still.
+func (c *Conn) addrCurrent() bool {
 	addrs := c.up.addrs.Load()
 	if addrs == c.known {
 		return true
@@ -69,7 +69,7 @@ func (c *Conn) Put(ex netloop.Executor) {
 		c.Discard()
 		return
 	}
-	if c.up.retired.Load() || c.worn(c.since) || c.doubtful && c.up.strays(c.since) {
+	if c.up.retired.Load() || c.expired(c.since) || c.doubtful && c.up.strays(c.since) {
 		c.Discard()
 		return
 	}

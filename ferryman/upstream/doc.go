@@ -3,8 +3,8 @@
 // A connection is handed out only if nothing can be read from it; it returns to the pool only after a complete
 // exchange, with keep-alive on both sides and an empty buffer; whatever is in doubt is closed.
 //
-// It parses nothing and retries nothing; both are for the caller to decide. The order of those that wait is for
-// package pool.
+// It parses nothing, retries nothing and does not ask the breaker: these are for the caller. Who waits for a
+// connection, and in which order, is in package pool.
 //
 //	conn := u.Idle(executor, sure)
 //	if conn == nil {

@@ -16,7 +16,7 @@ const (
 // connections in doubt are closed.
 func (c *Conn) Doubt() { c.doubtful = true }
 
-// noteStray finds out why a connection is not quiet. It does not wait where it is.
+// noteStray finds out whether a connection that is not quiet has stray bytes or has just ended.
 func (c *Conn) noteStray(now time.Time) {
 	if now.Sub(c.since) > strayWithin || c.In.Buffered() == 0 && c.Quiet() {
 		return

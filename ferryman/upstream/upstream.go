@@ -52,8 +52,8 @@ func (u *Upstream) Connections() (inUse, idle int) {
 	return int(u.inUse.Load()), u.pool.Idle()
 }
 
-// Idle returns a pooled connection that is fit for use, or nil. sure asks the kernel; where the
-// exchange can be repeated, what the executor knows is enough.
+// Idle returns a pooled connection that is fit for use, or nil. sure: the kernel
+// is asked, for requests that cannot be retried.
 func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 	for {
 		c, ok := u.pool.Pop(ex)
@@ -109,8 +109,8 @@ func (u *Upstream) Retire() {
 	u.pool.Filter(func(*Conn, time.Time) bool { return false })
 }
 
-// GiveUp ends the waits for a connection with ErrOpen. Call it when the circuit has opened.
-func (u *Upstream) GiveUp() { u.pool.GiveUp(ErrOpen) }
+// FailWaiters ends the waits for a connection with ErrOpen. Call it when the circuit has opened.
+func (u *Upstream) FailWaiters() { u.pool.FailWaiters(ErrOpen) }
 
 // Prune closes the connections that have been idle since before a moment or are not fit for use any more: closed by the
 // upstream, too old, to an address that its name has lost. Call it now and then, from any goroutine.

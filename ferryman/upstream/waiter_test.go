@@ -277,7 +277,7 @@ func TestWaiter_WaitThatRunsOutIsNoFailure(t *testing.T) {
 func TestWaiter_AllGiveUpTogether(t *testing.T) {
 	q := newQueued(t)
 	a, b := q.wait(false, false, patience), q.wait(true, true, patience)
-	q.up.GiveUp()
+	q.up.FailWaiters()
 	a.fails(t, upstream.ErrOpen)
 	b.fails(t, upstream.ErrOpen)
 	c := q.wait(false, false, patience)
