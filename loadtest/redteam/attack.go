@@ -29,7 +29,7 @@ const (
 	floor = 200 * time.Microsecond
 	// schedulers is what a flood may make of the bystander's p50 on goroutines: as long as some can run, Go's
 	// scheduler looks at the network every 10 ms, and an answer takes four such looks.
-	schedulers = 150 * time.Millisecond
+	schedulers = 400 * time.Millisecond
 	// worst is how long the bystander may wait for any one answer.
 	worst = 3 * time.Second
 )
