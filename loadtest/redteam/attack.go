@@ -27,9 +27,9 @@ const (
 	ceiling = 2048.0 // MiB
 	// floor is the least that an undisturbed p50 counts for, so that a fast machine is not held to its luck.
 	floor = 200 * time.Microsecond
-	// schedulers is what a flood may make of the bystander's p50 on goroutines: as long as some can run, Go's
-	// scheduler looks at the network every 10 ms, and an answer takes four such looks.
-	schedulers = 400 * time.Millisecond
+	// schedulers is what a flood may make of the bystander's p50 on goroutines: as long as some can run, Go's scheduler
+	// polls the network every 10 ms, for 128 events at most, in order. Those of thousands of dials come first.
+	schedulers = time.Second
 	// worst is how long the bystander may wait for any one answer.
 	worst = 3 * time.Second
 )
