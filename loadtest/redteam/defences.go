@@ -69,7 +69,7 @@ var Defences = []Defence{
 	},
 	{
 		Name: "a connection is pooled only with an empty buffer", File: "upstream/conn.go", Attack: "crossing", Race: true,
-		Old: "if c.In.Buffered() > 0 || !c.SeemsQuiet() {\n\t\tc.noteStray(c.since)\n\t\tc.Discard()\n\t\treturn\n\t}\n\tif c.up.retired.Load() || c.worn(c.since) || c.doubtful && c.up.strays(c.since) {\n\t\tc.Discard()\n\t\treturn\n\t}\n\tc.In.Release()",
+		Old: "if c.In.Buffered() > 0 || !c.SeemsQuiet() {\n\t\tc.noteStray(c.since)\n\t\tc.Discard()\n\t\treturn\n\t}\n\tif c.up.retired.Load() || c.expired(c.since) || c.doubtful && c.up.strays(c.since) {\n\t\tc.Discard()\n\t\treturn\n\t}\n\tc.In.Release()",
 		New: "",
 	},
 	{
