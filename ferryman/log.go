@@ -64,14 +64,3 @@ func (p *Proxy) logRepeats(now time.Time) {
 		p.log.Info("request failed", "upstream", k.upstream, "status", last.status, "cause", k.cause, "error", last.err, "repeated", n)
 	})
 }
-
-// logExpiries warns of certificates that near their end.
-func (p *Proxy) logExpiries(now time.Time) {
-	p.certificates.Due(now, func(name string, expires time.Time) {
-		if now.Before(expires) {
-			p.log.Warn("certificate expires soon: renew it", "name", name, "expires", expires, "days", int(expires.Sub(now).Hours()/24))
-			return
-		}
-		p.log.Error("certificate has expired: renew it", "name", name, "expires", expires)
-	})
-}

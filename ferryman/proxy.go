@@ -44,11 +44,10 @@ type Options struct {
 // Proxy is a reverse proxy. New makes it; it serves any number of listeners until Shutdown or
 // Close. All methods are safe for concurrent use.
 type Proxy struct {
-	log      *slog.Logger
-	endLog   func(limit time.Duration) // passes on what is queued
-	failures logqueue.Repeats[failureKind, failureSeen]
-	// certificates are those of ServeTLS.
-	certificates certificate.Set
+	log          *slog.Logger
+	endLog       func(limit time.Duration) // passes on what is queued
+	failures     logqueue.Repeats[failureKind, failureSeen]
+	certificates certificate.Set // those of ServeTLS
 	metrics      *metrics.Set
 	version      string
 
@@ -119,9 +118,6 @@ func (p *Proxy) startEngines(name string) (err error) {
 	return err
 }
 
-// executors is one more than the highest index that a coroutine can see.
-func (p *Proxy) executors() int { return max(p.goroutines.Executors(), p.engine.Executors()) }
-
 func (p *Proxy) closeEngines() {
 	p.dialer.Close()
 	if p.engine != netloop.Engine(p.goroutines) {
@@ -146,7 +142,7 @@ func LoadCertificate(certFile, keyFile string) (*Certificate, error) {
 // (ALPN). It returns as Serve does.
 func (p *Proxy) ServeTLS(l net.Listener, cert *Certificate) error {
 	p.certificates.Add(cert)
-	p.logExpiries(time.Now())
+	p.certificates.Warn(p.log, time.Now())
 	return p.frontend.ServeTLS(l, cert)
 }
 
@@ -215,7 +211,7 @@ func (p *Proxy) upkeep() {
 				u.Prune(now.Add(-idleUpstream))
 			}
 			p.logRepeats(now)
-			p.logExpiries(now)
+			p.certificates.Warn(p.log, now)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (p *Proxy) upstreamOf(prev, s *snapshot, r config.Route) checkedUpstream {
 		u = prev.upstreams[r.Upstream]
 	}
 	if u.Upstream == nil {
-		u = checkedUpstream{Upstream: upstream.New(r.Upstream, p.executors(), policy, p.dialer)}
+		u = checkedUpstream{Upstream: upstream.New(r.Upstream, max(p.goroutines.Executors(), p.engine.Executors()), policy, p.dialer)}
 		u.checker = health.New(r.Upstream, "ferryman/"+p.version, h1.ReadStatus, p.healthReport(u.Upstream))
 		u.checker.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return u.DialContext(ctx, p.goroutines) }
 	}

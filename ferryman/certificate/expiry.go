@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -45,8 +46,19 @@ func (s *Set) Expiries() map[string]time.Time {
 	return all
 }
 
-// Due calls warn for each certificate that nears its end or is past it, if that is due.
-func (s *Set) Due(now time.Time, warn func(name string, expires time.Time)) {
+// Warn logs what is due about certificates that near their end.
+func (s *Set) Warn(log *slog.Logger, now time.Time) {
+	s.due(now, func(name string, expires time.Time) {
+		if now.Before(expires) {
+			log.Warn("certificate expires soon: renew it", "name", name, "expires", expires, "days", int(expires.Sub(now).Hours()/24))
+			return
+		}
+		log.Error("certificate has expired: renew it", "name", name, "expires", expires)
+	})
+}
+
+// due calls warn for each certificate that nears its end or is past it, if that is due.
+func (s *Set) due(now time.Time, warn func(name string, expires time.Time)) {
 	s.mu.Lock()
 	var due []*inUse
 	for _, u := range s.pairs {

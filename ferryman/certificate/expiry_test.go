@@ -18,7 +18,7 @@ func TestSet_WarnsFrom14DaysBeforeOnceADayAndWhenLoaded(t *testing.T) {
 	s.Add(p)
 	require.Equal(t, map[string]time.Time{p.Name(): end}, s.Expiries())
 	warned := func(left time.Duration) (n int) {
-		s.Due(end.Add(-left), func(name string, expires time.Time) {
+		s.due(end.Add(-left), func(name string, expires time.Time) {
 			require.Equal(t, p.Name(), name)
 			require.Equal(t, end, expires)
 			n++

@@ -170,6 +170,29 @@ func TestCase315_NameThatMovesIsFollowed(t *testing.T) {
 	})
 }
 
+// The address that a name had before may be another server's by now, which takes the requests of connections that are
+// kept: health checks find out where the name leads.
+func TestCase315_ChecksFollowANameThatHasMoved(t *testing.T) {
+	forEachMode(t, func(t *testing.T, m mode) {
+		before, dns := newUpstream(t, "before"), newNameServer(t)
+		t.Cleanup(before.close)
+		after := on6(t, "after", before)
+		dns.is("app.test.", "127.0.0.1")
+		r := newRig(t, m, named(dns, "app.test.", before), func(s *setup) {
+			s.cfg.UpstreamMaxAge, s.cfg.HealthInterval, s.cfg.HealthTimeout = 0, checkInterval, checkTimeout
+		})
+		c := r.dial(t)
+		where := func() string { return c.do(t, request{path: "/named"}).get("X-U") }
+		require.Equal(t, "before", where())
+		dns.is("app.test.", "127.0.0.1", "::1")
+		eventually(t, func() bool { return len(after.checked())+len(before.checked()) > 3 }, "no checks")
+		require.Equal(t, "before", where())
+		require.Len(t, before.connections(), 1+len(before.checked()), "it has this address still: the connection stays")
+		dns.is("app.test.", "::1")
+		eventually(t, func() bool { return where() == "after" }, "the old address is used for ever") // an answer holds for 5 s
+	})
+}
+
 func TestCase315_RefreshRetiresConnectionsToAddressesThatANameHasLost(t *testing.T) {
 	forEachMode(t, func(t *testing.T, m mode) {
 		before, dns := newUpstream(t, "before"), newNameServer(t)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ type Upstream struct {
 	inUse   atomic.Int64
 	retired atomic.Bool // once set, no connection is pooled any more
 	maxAge  atomic.Int64
-	addrs   atomic.Pointer[[]netip.Addr] // of its name, when they were asked for last by Renew
+	addrs   atomic.Pointer[[]netip.Addr] // of its name, as connections are held to them
 	stray   atomic.Int64                 // when bytes that nobody asked for were found on an idle connection; 0: never
 }
 
@@ -72,19 +73,33 @@ func (u *Upstream) Idle(ex netloop.Executor, sure bool) *Conn {
 
 // open dials.
 func (u *Upstream) open(ex netloop.Executor, timeout time.Duration) (*Conn, error) {
+	known := u.addrs.Load() // what the name has now is no older
 	socket, err := u.dialer.Dial(ex, u.target, timeout, nil)
 	if err != nil {
 		return nil, err
 	}
 	u.inUse.Add(1)
-	c := &Conn{Conn: socket, up: u, born: ex.Now(), share: 0.9 + 0.2*rand.Float64()}
+	c := &Conn{Conn: socket, up: u, born: ex.Now(), known: known, share: 0.9 + 0.2*rand.Float64()}
 	c.In.Reset(socket)
 	return c, nil
 }
 
-// DialContext opens a connection that is the caller's own, the way requests go. ex must be an executor of goroutines.
+// DialContext opens a connection that is the caller's own, such as a check's, the way requests go, and follows a name
+// that has moved. ex must be an executor of goroutines.
 func (u *Upstream) DialContext(ctx context.Context, ex netloop.Executor) (net.Conn, error) {
+	defer u.follow(ex)
 	return u.dialer.DialContext(ctx, ex, u.target)
+}
+
+// follow retires the connections of a name none of whose addresses is left: an answer may hold some of many only.
+func (u *Upstream) follow(ex netloop.Executor) {
+	known := u.addrs.Load()
+	addrs, err := u.dialer.Resolve(ex, u.target, time.Second, nil) // what the dial has found
+	has := func(a netip.Addr) bool { return slices.Contains(*known, a) }
+	if err == nil && (known == nil || !slices.ContainsFunc(addrs, has)) {
+		u.addrs.Store(&addrs)
+		u.Prune(time.Time{})
+	}
 }
 
 // SetMaxAge says how long after its dial, give or take a tenth, a connection takes another exchange; 0 is no limit.
